@@ -20,6 +20,7 @@ from bench.window import WindowUse, add_windows, ratios_of, use_in_window
 __all__ = ["CaptureCost"]
 
 _START_WITHIN_S = 60.0
+_WRITTEN_WITHIN_S = 180.0  # millions of rows
 _BETWEEN_S = 1.0  # after a capture: what it held is free
 _SETTLE_S = 4.0  # a command starts, asks the tasks and is idle until they answer
 _ROUNDS = 4  # of each pair of the pace: a window differs by some percent from the next one
@@ -76,7 +77,7 @@ class CaptureCost(Bench):
                     with trial.running(*capture, *options) as command:
                         trial.wait(_SETTLE_S)
                         windows[subject].append(use_in_window(trial, pace.window_s, tasks))
-                        if command.wait(_START_WITHIN_S):
+                        if command.wait(_WRITTEN_WITHIN_S):
                             msg = f"heron {' '.join(capture)} has failed"
                             raise BenchError(msg)
             job.check(trial.records, trial.end())

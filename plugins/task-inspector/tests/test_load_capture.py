@@ -88,6 +88,18 @@ def test_the_limit_ends_the_values_and_counts_what_comes_later() -> None:
     assert capture.after_limit == 3
 
 
+def test_frequent_flushes_without_time_for_their_rows_are_one_record() -> None:
+    """Else the records alone would cost more than the rows may. Every arrival is counted, also the last ones."""
+    capture = LoadCapture(MIB, None)
+    capture._budget.spend(0, 60.0)
+    for number in range(100):
+        capture.emit("default", ("word",), ["a"] * (1 + number % 2))
+    capture.end()
+    assert sum(each.tuples for each in capture.flushes) == 150
+    assert len(capture.flushes) < 100
+    assert {each.kept for each in capture.flushes} == {0}
+
+
 @pytest.mark.parametrize("value", [OfTheAuthor(), Text("a"), object, [OfTheAuthor()], {"a": Text("b")}])
 def test_values_of_other_types_are_counted_by_their_type(value: object) -> None:
     """Their arrival is known. No code of their class runs, and no class is in the pickle."""

@@ -44,6 +44,27 @@ def test_a_replay_has_the_tuples_and_the_skew_of_its_capture(sandbox: Sandbox) -
     assert replayed(sandbox, values, "--open", "2000", "--set", "topology.reliability.mode=ATMOST_ONCE") == counts
 
 
+@pytest.mark.matrix
+def test_a_size_is_checked_by_a_replay_with_these_tasks(sandbox: Sandbox) -> None:
+    """Two tasks count a few hundred words, and one is enough: the second replay has it, and meets the objective."""
+    run = sandbox.start("captured.py")
+    run.until((run.out / "flows").exists, "words at the bolts")
+    file = sandbox.root / "shape.parquet"
+    sandbox.output_of("capture", "captured", "--seconds", "20", "--out", str(file), "--shape")
+    (run.out / "stop").touch()
+    run.wait()
+    assert sandbox.programs is not None
+    out = sandbox.root / "sized"
+    out.mkdir()
+    words = (str(file), str(sandbox.programs / "captured.py"), "--p99", "10000", "--", "--out", str(out))
+    sized = sandbox.start_command("size", *words)
+    sized.wait()
+    assert sized.process.poll() == 0, sized.stderr
+    assert "tasks: count 1; their work keeps 0." in sized.stdout
+    assert "checked by a second replay" in sized.stdout
+    assert "ms, wanted 10000 ms" in sized.stdout
+
+
 def check_mistakes(sandbox: Sandbox, file: Path) -> None:
     """Nothing is written, and the message says what to do."""
     refused = sandbox.output_of("capture", "captured", "--seconds", "1", "--out", str(file), code=2)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heron.api.api_constants import (
@@ -31,7 +31,7 @@ class ReplayTerms:
     """A file, a folder for the results of tasks, and the system: exactly one of the numbers is above 0.
 
     `speed` is a factor of the times of the file, `rate` is in tuples/s of all spouts together, `pending` is the number
-    of incomplete trees of each spout task.
+    of incomplete trees of each spout task. `parallelism` has the tasks of bolts that differ from those of the topology.
     """
 
     file: Path
@@ -39,6 +39,7 @@ class ReplayTerms:
     speed: float = 0.0
     rate: float = 0.0
     pending: int = 0
+    parallelism: Mapping[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the system for people."""
@@ -66,12 +67,15 @@ class ReplayedTopology(LoadingTopology):
         self._terms = terms
         self._load = load
         self._overrides = overrides
+        self.replaced: Callable[[TopologyDefinition], None] = lambda _: None
+        """Called with the replayed topology before it starts."""
         super().__init__(target, argv, verbose=verbose)
 
     def result(self, cancelled: Callable[[], bool] = lambda: False) -> LoadedTopology:
         """Wait as `LoadingTopology.result`; then replace the spouts. Also raises as `replayed` does."""
         loaded = super().result(cancelled)
         self.definition = replayed(self._overrides.configured(loaded.definition), self._terms, self._load)
+        self.replaced(self.definition)
         return replace(loaded, definition=self.definition)
 
 
@@ -102,7 +106,9 @@ def replayed(definition: TopologyDefinition, terms: ReplayTerms, load: LoadDescr
         definition,
         name=f"{definition.name}{_SUFFIX}",
         components=tuple(
-            _replaced(definition, each, terms, load) if each.kind is ComponentKind.SPOUT else each
+            _replaced(definition, each, terms, load)
+            if each.kind is ComponentKind.SPOUT
+            else replace(each, parallelism=terms.parallelism.get(each.name, each.parallelism))
             for each in definition.components
         ),
     )

@@ -11,6 +11,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from heron.clock import monotonic_s, wall_s
@@ -30,7 +31,10 @@ _RowsBy = Callable[[int], Sequence[object]]
 _LOOK_S = 0.1  # how late it sees that the process ends
 _SHARE = 0.01  # of the time of the task
 _LONGEST_S = 0.001  # of one call, by the contract of samplers
+_WORTH_S = 0.0002  # of it for one flush: the first row of a flush costs as much as many others
 _FIRST_ROW_S = 5e-6  # what a row costs until the first were kept
+_SKIP_S = 3e-6  # what a flush costs that is only counted; to read the clock again would cost as much
+_BETWEEN_S = 0.01  # at most, of two records of a stream: frequent flushes without rows are one record
 _FLUSH_BYTES = 64  # of a flush without its rows, in the answer
 
 
@@ -43,9 +47,9 @@ class RowBudget:
         self._row_s = _FIRST_ROW_S
 
     def rows(self, now_s: float) -> int:
-        """Return how many rows fit into the time that is left now; 0 when it is spent."""
+        """Return how many rows fit into the time that is left now; 0 while too little of it is left."""
         left_s = _SHARE * (now_s - self._began_s) + _LONGEST_S - self._spent_s
-        return max(0, int(min(left_s, _LONGEST_S) / self._row_s))
+        return int(min(left_s, _LONGEST_S) / self._row_s) if left_s >= _WORTH_S else 0
 
     def spend(self, rows: int, took_s: float) -> None:
         """Note what a flush has taken, and what its rows have cost each."""
@@ -59,10 +63,11 @@ class LoadCapture:
 
     def __init__(self, most_bytes: int, shape: CaptureShape | None) -> None:
         self.began_s = monotonic_s()
-        self.streams: dict[tuple[str, tuple[str, ...]], int] = {}
+        self.streams: list[CapturedStream] = []
         self.flushes: list[CapturedFlush] = []
         self.after_limit = 0
         self.unkept: Counter[str] = Counter()
+        self._open: dict[str, _OpenStream] = {}
         self._left_bytes = most_bytes
         self._shape = ValueShape(shape) if shape is not None else None
         self._budget = RowBudget(self.began_s)
@@ -90,22 +95,55 @@ class LoadCapture:
         if self._left_bytes < _FLUSH_BYTES:
             self.after_limit += tuples
             return
-        place = self.streams.setdefault((stream, tuple(fields)), len(self.streams))
-        most, kept, data = self._budget.rows(now_s), 0, b""
-        if most:
-            try:
-                rows = rows_by(-(-tuples // most))
-                shaped = rows if self._shape is None else self._shape.rows(stream, fields, rows)
-                kept, data = len(rows), plain_pickle(shaped)
-            except UnkeptError as error:
-                kept = 0
-                self.unkept[str(error)] += tuples
-        if len(data) + _FLUSH_BYTES > self._left_bytes:
-            self._left_bytes, self.after_limit = 0, tuples
+        found = self._open.get(stream)
+        if found is None:
+            found = self._open[stream] = _OpenStream(len(self.streams))
+            self.streams.append(CapturedStream(stream, tuple(fields)))
+        most = self._budget.rows(now_s)
+        if not most and now_s - found.recorded_s < _BETWEEN_S:
+            found.skipped += tuples
+            self._budget.spend(0, _SKIP_S)
             return
-        self._left_bytes -= len(data) + _FLUSH_BYTES
-        self.flushes.append(CapturedFlush(int((now_s - self.began_s) * 1e6), place, tuples, kept, data))
+        kept, data = self._kept(stream, fields, tuples, most, rows_by) if most else (0, b"")
+        self._add(found, now_s, tuples, kept, data)
         self._budget.spend(kept, monotonic_s() - now_s)
+
+    def _kept(self, stream: str, fields: Sequence[str], tuples: int, most: int, rows_by: _RowsBy) -> tuple[int, bytes]:
+        """Return the number and the pickle of the rows of a flush that are kept, at most `most`."""
+        try:
+            rows = rows_by(-(-tuples // most))
+            shaped = rows if self._shape is None else self._shape.rows(stream, fields, rows)
+            return len(rows), plain_pickle(shaped)
+        except UnkeptError as error:
+            self.unkept[str(error)] += tuples
+            return 0, b""
+
+    def _add(self, found: _OpenStream, now_s: float, tuples: int, kept: int, data: bytes) -> None:
+        """Add a record, with the tuples of the flushes before it that were skipped."""
+        tuples += found.skipped
+        found.skipped, found.recorded_s = 0, now_s
+        size_bytes = len(data) + _FLUSH_BYTES
+        if size_bytes > self._left_bytes:
+            self._left_bytes = 0
+            self.after_limit += tuples
+            return
+        self._left_bytes -= size_bytes
+        self.flushes.append(CapturedFlush(int((now_s - self.began_s) * 1e6), found.number, tuples, kept, data))
+
+    def end(self) -> None:
+        """Record what was skipped last."""
+        for each in self._open.values():
+            if each.skipped:
+                self._add(each, monotonic_s(), 0, 0, b"")
+
+
+@dataclass(slots=True)
+class _OpenStream:
+    """A stream, by its number: when it was recorded last, and the tuples since then."""
+
+    number: int
+    recorded_s: float = 0.0
+    skipped: int = 0
 
 
 def capture_of(
@@ -121,6 +159,7 @@ def capture_of(
             stop.wait(min(left_s, _LOOK_S))
     finally:
         task.sample = None
+    capture.end()
     identity = task.identity
     return TaskCapture(
         topology=identity.topology,
@@ -132,7 +171,7 @@ def capture_of(
         host=socket.gethostname(),
         began_at_s=began_at_s,
         lasted_s=round(monotonic_s() - capture.began_s, 3),
-        streams=tuple(CapturedStream(name, fields) for name, fields in capture.streams),
+        streams=tuple(capture.streams),
         flushes=tuple(capture.flushes),
         after_limit=capture.after_limit,
         unkept=dict(capture.unkept),
