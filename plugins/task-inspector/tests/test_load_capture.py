@@ -64,10 +64,11 @@ def test_a_capture_has_every_arrival_and_what_it_kept(eventually: Eventually) ->
     with ThreadPoolExecutor(1) as threads:
         asked = threads.submit(capture_of, task, 60.0, MIB, None, stop)
         eventually(lambda: task.sample is not None)
-        assert task.sample is not None
-        task.sample.emit("default", ("word",), ["a", "b"])
-        task.sample.emit("pairs", ("word", "n"), [("c", 1)])
-        task.sample.emit_columns("default", ("word",), pa.record_batch({"word": ["d"]}))
+        sample = task.sample
+        assert sample is not None
+        sample.emit("default", ("word",), ["a", "b"])
+        sample.emit("pairs", ("word", "n"), [("c", 1)])
+        sample.emit_columns("default", ("word",), pa.record_batch({"word": ["d"]}))
         stop.set()
         capture = asked.result(30.0)
     assert task.sample is None

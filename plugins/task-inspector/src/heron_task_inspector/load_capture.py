@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heron.clock import monotonic_s, wall_s
+from heron.clock import monotonic_s, thread_cpu_s, wall_s
 from heron.spi.inspected_task import FirstRows, InspectedTask
 from heron.spi.task_capture import CapturedFlush, CapturedStream, CaptureShape, TaskCapture
 from heron_task_inspector.plain_pickle import UnkeptError, plain_pickle
@@ -39,7 +39,7 @@ _FLUSH_BYTES = 64  # of a flush without its rows, in the answer
 
 
 class RowBudget:
-    """How many rows a flush may keep. Pure: the times are given, in seconds."""
+    """How many rows a flush may keep. Pure: the times are given, in seconds; what is spent is processor time."""
 
     def __init__(self, began_s: float) -> None:
         self._began_s = began_s
@@ -104,9 +104,10 @@ class LoadCapture:
             found.skipped += tuples
             self._budget.spend(0, _SKIP_S)
             return
+        began_cpu_s = thread_cpu_s()
         kept, data = self._kept(stream, fields, tuples, most, rows_by) if most else (0, b"")
         self._add(found, now_s, tuples, kept, data)
-        self._budget.spend(kept, monotonic_s() - now_s)
+        self._budget.spend(kept, thread_cpu_s() - began_cpu_s)
 
     def _kept(self, stream: str, fields: Sequence[str], tuples: int, most: int, rows_by: _RowsBy) -> tuple[int, bytes]:
         """Return the number and the pickle of the rows of a flush that are kept, at most `most`."""

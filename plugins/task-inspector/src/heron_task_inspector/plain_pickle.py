@@ -57,6 +57,7 @@ class _PlainPickler(pickle.Pickler):
     def reducer_override(self, obj: object) -> str:
         kind = type(obj)
         if kind in CAPTURED_TYPES or (kind is type and obj in CAPTURED_TYPES):
-            return NotImplemented
+            decide_as_usual: str = NotImplemented
+            return decide_as_usual
         reason = class_name(obj)
         raise UnkeptError(reason)
