@@ -5,6 +5,7 @@ from __future__ import annotations
 from bench.auto_scale import AutoScale
 from bench.back_pressure import BackPressure
 from bench.bench_kind import Bench
+from bench.capture_cost import CaptureCost
 from bench.checkpoints import CheckpointLatency, Checkpoints, RestoreState
 from bench.child_pipe import ChildPipe
 from bench.encryption import Encryption
@@ -75,6 +76,7 @@ BENCHES: tuple[Bench, ...] = (
     TrackerLoad("TrackerLoad1000", topologies=20, tasks=50, largest=1_000, clients=100),
     UiCost("UiCost", _WORDS),
     TraceCost("TraceCost", _WORDS),
+    CaptureCost("CaptureCost", _WORDS),
     HealthCost("HealthCost", sizes=(200, 10_000)),
     Recovery("Recovery"),
     LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),
