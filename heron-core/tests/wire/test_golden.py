@@ -7,13 +7,16 @@ stay as they are.
 from __future__ import annotations
 
 import datetime
+import math
 import pickle
+import struct
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from heron.errors import RemoteProtocolError
 from heron.instance.acks.tracked_batch import tracked_batch
 from heron.instance.codec.batch_codec import decode_columns
 from heron.ipc import control_pb2 as pb
@@ -30,6 +33,8 @@ from heron.ipc.frames.frame import (
     SegmentHead,
     SegmentKind,
     frame_header,
+    kept_option,
+    kept_probability,
     marker_segment,
     option,
     parse_frame_header,
@@ -209,6 +214,19 @@ TUPLES_OF_A_UNIT = segment(
     + option(OptionTag.UNIT, b""),
 )
 
+TUPLES_KEPT = segment(
+    (6,),
+    b"payload",
+    kind=SegmentKind.TUPLES,
+    encoding=Encoding.PICKLE,
+    stream=1,
+    plan_version=3,
+    source_task=5,
+    incarnation=65537,
+    rows=2,
+    options=kept_option(0.125),
+)
+
 
 def marker(kind: Marker, value: int) -> bytes:
     return marker_segment((6, 9), kind, value, plan_version=3, source_task=5, incarnation=65537)
@@ -229,6 +247,7 @@ FRAMES: dict[str, bytes] = {
     "segment-tuples-retargeted": bytes(retargeted(TUPLES, (9,))),
     "segment-tuples-unit": TUPLES_OF_A_UNIT,
     "segment-traced": TRACED_SEGMENT,
+    "segment-tuples-kept": TUPLES_KEPT,
     "segment-no-destination": segment(
         (),
         b"",
@@ -425,6 +444,28 @@ def test_a_batch_that_is_one_root_decodes() -> None:
     batch = tracked_batch(parse_segment(read("segment-tuples-unit.bin"), 0), 6)
     assert batch is not None
     assert (batch.tuples, batch.rows, batch.root_base) == (50_000, 1, int.from_bytes(b"8765432\0", "little"))
+
+
+def test_the_probability_of_kept_rows_decodes() -> None:
+    """Without the option nothing was shed; a receiver refuses a probability that would make weights senseless."""
+    assert kept_probability(parse_segment(read("segment-tuples-kept.bin"), 0)) == 0.125
+    assert kept_probability(parse_segment(read("segment-tuples-unit.bin"), 0)) == 1.0
+    assert kept_option(1.0) == b""
+    for wrong in (struct.pack("<d", 0.0), struct.pack("<d", 1.5), struct.pack("<d", math.nan), b"short"):
+        data = segment(
+            (6,),
+            b"",
+            kind=SegmentKind.TUPLES,
+            encoding=Encoding.NONE,
+            stream=0,
+            plan_version=1,
+            source_task=5,
+            incarnation=1,
+            rows=1,
+            options=option(OptionTag.KEPT, wrong),
+        )
+        with pytest.raises(RemoteProtocolError, match="impossible probability"):
+            kept_probability(parse_segment(data, 0))
 
 
 def test_a_pickled_payload_decodes() -> None:
