@@ -65,7 +65,7 @@ from parts.pinned_plans import (
     PHYSICAL_WITH_UPDATE,
     TOPOLOGY,
 )
-from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_USER_ERRORS
+from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_SHED
 from parts.pinned_taken_frames import TAKEN_FRAMES
 from parts.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 
@@ -286,7 +286,7 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
     "physical-plan-with-undivided": encode_plan(PHYSICAL_WITH_UNDIVIDED),
-    "status-with-user-errors": encode_status(STATUS_WITH_USER_ERRORS),
+    "status-with-shed": encode_status(STATUS_WITH_SHED),
     "metrics-table-of-series": encode_metrics(table_of(METRICS_TABLE)),
 }
 
@@ -434,7 +434,7 @@ def test_documents_decode() -> None:
     assert decode_physical_plan(read("physical-plan-with-undivided.json"), "golden") == PHYSICAL_WITH_UNDIVIDED
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
-    assert decode_status(read("status-with-user-errors.json")) == STATUS_WITH_USER_ERRORS
+    assert decode_status(read("status-with-shed.json")) == STATUS_WITH_SHED
     for name in ("metrics-table", "metrics-table-of-series"):  # the first is of an earlier version
         assert decode_metrics(read(f"{name}.json")) == METRICS_TABLE
 

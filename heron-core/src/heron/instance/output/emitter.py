@@ -7,7 +7,7 @@ for `end_linger`, which the gateway calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from heron.api.context import ITaskHook
@@ -16,7 +16,7 @@ from heron.api.names import is_a
 from heron.api.plain_batch import PlainBatch
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
-from heron.author_text import class_name, short_text
+from heron.author_text import class_name, number_or_class, short_text
 from heron.clock import monotonic_s
 from heron.errors import EmitError, PluginError, UsageError, known
 from heron.instance.acks.foreign_tuples import foreign_tuple
@@ -34,7 +34,7 @@ from heron.instance.output.stream_routes import as_task_id
 from heron.instance.output.tracked_stream import AnchoredStream, PlainAnchors, RootStream
 from heron.instance.user.user_component import BoltHookCalls
 from heron.ipc.documents.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
-from heron.ipc.frames.frame import Marker, destination_lists, marker_segment
+from heron.ipc.frames.frame import Marker, destination_lists, kept_option, marker_segment
 from heron.spi.metricsink import Metric, MetricKind
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from heron.api.columns import Columns
     from heron.instance.output.column_output import ColumnOutput
+    from heron.instance.output.stream_shedder import StreamShedder
 
 __all__ = ["BoltEmitter", "Emitter", "SegmentSink", "SpoutEmitter", "check_ids"]
 
@@ -52,6 +53,7 @@ class Emitter:
     """The streams of a task, and what spouts and bolts share of their emits.
 
     `overflowed` tells the runner to call no more: there was a flush since the runner cleared it, or the spout ended.
+    `probability` is the one with which the rows that wait were kept; it is 1 unless tuples are shed.
     """
 
     signature = ""
@@ -72,6 +74,8 @@ class Emitter:
         self.overflowed = False
         self.on_error: Callable[[Exception], None] = _raise  # the runner shows and counts errors
         self._trace_one_in = 0
+        self.probability = 1.0
+        self.shedders: Mapping[str, StreamShedder] = {}
         out.on_linger_over(self.end_linger)
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
@@ -85,6 +89,8 @@ class Emitter:
             stream.emitted = 0
         self._ids = ids
         self.streams = {stream.definition.name: stream for stream in streams}
+        for name, stream in self.streams.items():
+            stream.shedder, stream.kept = self.shedders.get(name), self._kept(name)
         self._adders = {
             name: make_add(stream, self._overflow_of(stream), ids=ids) for name, stream in self.streams.items()
         }
@@ -101,6 +107,28 @@ class Emitter:
         if stream is None or self.hooks:
             return None
         return make_emit(stream, self._overflow_of(stream), self.general_emit, self.signature, ids=self._ids)
+
+    def set_probability(self, probability: float) -> None:
+        """What is emitted from now on was kept with this probability.
+
+        Raises:
+            EmitError: when it is not above 0 and at most 1.
+        """
+        if probability == self.probability:
+            return
+        given: object = probability  # an author's value is not checked by types
+        if not (isinstance(given, float | int) and 0.0 < given <= 1.0):
+            msg = f"set_probability({number_or_class(given)}): not a number above 0 and at most 1"
+            raise EmitError(msg)
+        with self.lock.held():
+            self.flush()
+            self.probability = probability
+            for name, stream in self.streams.items():
+                stream.kept = self._kept(name)
+
+    def _kept(self, stream: str) -> bytes:
+        """The option of a stream's segments; without a shedder, the component itself keeps or sheds tuples."""
+        return kept_option(self.probability) if not self.shedders or stream in self.shedders else b""
 
     def flush(self) -> bool:
         """Sends everything that was emitted; False if there was nothing."""
@@ -474,7 +502,7 @@ def _send_plain(
     """Sends an encoded batch, or returns its rows, which then have to be emitted one by one."""
     target = emitter._stream(stream)
     check_shape(payload, rows, target.arity)
-    observed = bool(emitter.hooks) or emitter.origin.inspected.sample is not None
+    observed = bool(emitter.hooks) or emitter.origin.inspected.sample is not None or target.shedder is not None
     if left := rows_to_emit(target, payload, rows, observed=observed):
         return left
     due: list[bytes] = []
