@@ -77,7 +77,7 @@ class Shedding(SpoutBench):
         self.shedding._controller = None  # the time that a test takes decides nothing
         self.keep(share)
         if shed["policy"] != "priority":
-            self.runner.emitter.set_probability(share)
+            self.shedding._spout_emitter.set_probability(share)
 
     def keep(self, share: float) -> None:
         for each in self.shedding._shedders.values():

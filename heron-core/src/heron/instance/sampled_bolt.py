@@ -35,24 +35,24 @@ class SampledBoltRunner(BoltRunner):
             acks.refuse(acks.batch_of(head))
             raise
         self._weights.weight = self._component.received_weight = 1.0 / probability
-        self.emitter.set_probability(probability)
+        self._bolt_emitter.set_probability(probability)
         super()._process_tuples(frame, head)
 
     def _tick_if_due(self) -> None:
         if self.ended or not self._ticks.is_due():
             return
         before = self.emitter.probability
-        self.emitter.set_probability(1.0)
+        self._bolt_emitter.set_probability(1.0)
         super()._tick_if_due()
-        self.emitter.set_probability(before)  # the tick may be between two slices of a batch
+        self._bolt_emitter.set_probability(before)  # the tick may be between two slices of a batch
 
     def _advance_watermark(self, step: WatermarkStep | None) -> None:
         if step is not None:
-            self.emitter.set_probability(1.0)
+            self._bolt_emitter.set_probability(1.0)
         super()._advance_watermark(step)
 
     def _call_finish(self) -> None:
-        self.emitter.set_probability(1.0)
+        self._bolt_emitter.set_probability(1.0)
         super()._call_finish()
 
     def _construct(self) -> None:
@@ -61,5 +61,5 @@ class SampledBoltRunner(BoltRunner):
 
     def _emit_queued(self, bolt: Bolt, /, *arguments: object, **named: object) -> object:
         """An emit of a thread of the author."""
-        self.emitter.set_probability(1.0)
+        self._bolt_emitter.set_probability(1.0)
         return bolt.emit(*arguments, **named)  # type: ignore[arg-type]  # as the thread has called it

@@ -56,7 +56,7 @@ class SheddingSpoutRunner(SpoutRunner):
     def work(self) -> None:
         """`ComponentRunner.work`."""
         now_s = monotonic_s()
-        if self._controller is not None and now_s - self._followed_s >= PERIOD_S:
+        if self._controller is not None and now_s - self._followed_s >= PERIOD_S and not self._is_held_back():
             self._follow(self._controller, now_s)
         self._state.suspended = self._replays.is_due()  # this round emits replays alone
         super().work()
@@ -67,6 +67,11 @@ class SheddingSpoutRunner(SpoutRunner):
     def metrics(self) -> list[Metric]:
         """What was shed, by stream."""
         return [metric for name, each in self._shedders.items() for metric in each.metrics(name)]
+
+    def _is_held_back(self) -> bool:
+        """Whether back pressure hides what the source offers; only the target of a rate needs to know that."""
+        by_rate = self._shedding is not None and self._shedding.rate_per_s is not None
+        return by_rate and bool(self.task.gateway.throttle.culprits)
 
     def _set_shedding(self) -> None:
         """Follows the configuration; the routes must be applied behind it."""
@@ -81,7 +86,7 @@ class SheddingSpoutRunner(SpoutRunner):
             self._shedders[stream.name] = made
         if shedding is not None and self._shedders:
             self._controller = self._controller_of(shedding)
-        self.emitter.set_probability(1.0)
+        self._spout_emitter.set_probability(1.0)
         self.emitter.shedders = self._shedders
 
     def _controller_of(self, shedding: Shedding) -> KeepController:
@@ -101,7 +106,7 @@ class SheddingSpoutRunner(SpoutRunner):
         for each in self._shedders.values():
             each.follow(controller.share)
         if changed and shedding is not None and shedding.policy is not SheddingPolicy.PRIORITY:
-            self.emitter.set_probability(controller.share)
+            self._spout_emitter.set_probability(controller.share)
 
     def _config_changed(self) -> None:
         super()._config_changed()

@@ -16,25 +16,25 @@ from heron.api.names import is_a
 from heron.api.plain_batch import PlainBatch
 from heron.api.task_hook import EmitInfo
 from heron.api.tuple import Tuple
-from heron.author_text import class_name, number_or_class, short_text
+from heron.author_text import class_name, short_text
 from heron.clock import monotonic_s
 from heron.errors import EmitError, PluginError, UsageError, known
 from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.tracked_batch import TrackedBatch
-from heron.instance.codec.plain import check_shape
 from heron.instance.metrics.task_time import TaskTime
 from heron.instance.output.emit_contracts import ColumnAcks, SegmentSink, check_ids, mistaken_stream
 from heron.instance.output.emit_lock import EmitLock
 from heron.instance.output.event_time import to_microseconds
 from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
+from heron.instance.output.kept_rows import keep_rows, set_probability
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
-from heron.instance.output.plain_output import emit_plain, rows_to_emit
+from heron.instance.output.plain_output import send_plain
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import as_task_id
 from heron.instance.output.tracked_stream import AnchoredStream, PlainAnchors, RootStream
 from heron.instance.user.user_component import BoltHookCalls
 from heron.ipc.documents.metric_names import EMIT_BATCH_BYTES, EMIT_BATCH_COUNT
-from heron.ipc.frames.frame import Marker, destination_lists, kept_option, marker_segment
+from heron.ipc.frames.frame import Marker, destination_lists, marker_segment
 from heron.spi.metricsink import Metric, MetricKind
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Emitter:
         self._ids = ids
         self.streams = {stream.definition.name: stream for stream in streams}
         for name, stream in self.streams.items():
-            stream.shedder, stream.kept = self.shedders.get(name), self._kept(name)
+            keep_rows(self, name, stream)
         self._adders = {
             name: make_add(stream, self._overflow_of(stream), ids=ids) for name, stream in self.streams.items()
         }
@@ -107,28 +107,6 @@ class Emitter:
         if stream is None or self.hooks:
             return None
         return make_emit(stream, self._overflow_of(stream), self.general_emit, self.signature, ids=self._ids)
-
-    def set_probability(self, probability: float) -> None:
-        """What is emitted from now on was kept with this probability.
-
-        Raises:
-            EmitError: when it is not above 0 and at most 1.
-        """
-        if probability == self.probability:
-            return
-        given: object = probability  # an author's value is not checked by types
-        if not (isinstance(given, float | int) and 0.0 < given <= 1.0):
-            msg = f"set_probability({number_or_class(given)}): not a number above 0 and at most 1"
-            raise EmitError(msg)
-        with self.lock.held():
-            self.flush()
-            self.probability = probability
-            for name, stream in self.streams.items():
-                stream.kept = self._kept(name)
-
-    def _kept(self, stream: str) -> bytes:
-        """The option of a stream's segments; without a shedder, the component itself keeps or sheds tuples."""
-        return kept_option(self.probability) if not self.shedders or stream in self.shedders else b""
 
     def flush(self) -> bool:
         """Sends everything that was emitted; False if there was nothing."""
@@ -367,7 +345,7 @@ class SpoutEmitter(Emitter):
         self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, ids: Sequence[object] | None = None
     ) -> Sequence[tuple[object, ...]]:
         """Emits a batch that is encoded."""
-        left = _send_plain(self, payload, rows, stream, ids)
+        left = send_plain(self, payload, rows, stream, ids)
         if not left and self._ids is not None and ids is not None:
             self._ids += [each for each in ids if each is not None]
         return left
@@ -385,6 +363,10 @@ class SpoutEmitter(Emitter):
             self.send_marker(Marker.IDLE if idle else Marker.WATERMARK, self.watermark_receivers(), self.watermark_us)
         self.overflowed = True
         self._wait_for_room()
+
+    def set_probability(self, probability: float) -> None:
+        """What is emitted from now on was kept with this probability."""
+        set_probability(self, probability)
 
     def end(self) -> None:
         """Announces that this task emits no new root. The runner makes no further call."""
@@ -437,7 +419,11 @@ class BoltEmitter(Emitter):
         self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, anchors: PlainAnchors = ()
     ) -> Sequence[tuple[object, ...]]:
         """Emits a batch that is encoded."""
-        return _send_plain(self, payload, rows, stream, anchors or None)
+        return send_plain(self, payload, rows, stream, anchors or None)
+
+    def set_probability(self, probability: float) -> None:
+        """What is emitted from now on was kept with this probability."""
+        set_probability(self, probability)
 
     def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> None:
         """Acks or fails rows of a batch."""
@@ -494,28 +480,6 @@ class BoltEmitter(Emitter):
             msg = f"{'ack' if acked else 'fail'} of a {class_name(batch)}; give what was received"
             raise UsageError(msg)
         self.column_acks.settle_columns(batch, acked=acked)
-
-
-def _send_plain(
-    emitter: Emitter, payload: bytes, rows: int, stream: str, of_rows: object
-) -> Sequence[tuple[object, ...]]:
-    """Sends an encoded batch, or returns its rows, which then have to be emitted one by one."""
-    target = emitter._stream(stream)
-    check_shape(payload, rows, target.arity)
-    observed = bool(emitter.hooks) or emitter.origin.inspected.sample is not None or target.shedder is not None
-    if left := rows_to_emit(target, payload, rows, observed=observed):
-        return left
-    due: list[bytes] = []
-    with emitter.lock.held():
-        try:
-            emit_plain(target, payload, rows, of_rows, due)
-        finally:  # rows that were emitted before are taken already
-            if due:
-                emitter.put(due)
-    if due:
-        emitter.overflowed = True
-        emitter._wait_for_room()
-    return ()
 
 
 def _keep(_now_s: float) -> None:

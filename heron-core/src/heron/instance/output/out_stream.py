@@ -164,10 +164,6 @@ class OutStream:
         self.count(len(rows))
         return rows
 
-    def row_lists(self) -> list[list[object]]:
-        """The rows, and all lists with an entry for each row."""
-        return [self.rows, *self.routes.row_lists()]
-
     def take_back(self) -> bool:
         """Removes the row of the last emit; returns whether it was there: the gateway may have flushed it."""
         if not self.rows:

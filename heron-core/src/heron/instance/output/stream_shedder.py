@@ -12,7 +12,7 @@ from heron.ipc.documents.metric_names import KEPT_SHARE, SHED_COUNT
 from heron.ipc.frames.frame import kept_option
 from heron.spi.metricsink import Metric, MetricKind
 
-__all__ = ["DividedStream", "StreamShedder", "TaskShedding"]
+__all__ = ["StreamShedder", "TaskShedding"]
 
 _LOOK_EVERY = 256  # rows that are shed in a series: then the runner looks at its commands
 
@@ -22,10 +22,6 @@ class DividedStream(Protocol):
 
     rows: list[object]
     kept: bytes
-
-    def row_lists(self) -> list[list[object]]:
-        """The rows, and all lists with an entry for each row."""
-        ...
 
     def take_rows(self, most: int | None = None) -> list[object]:
         """Takes the first rows of the buffer."""
@@ -67,10 +63,11 @@ class TaskShedding:
 class StreamShedder:
     """Decides about the rows of one stream. The generated emit compares the `chance` of a row with `keep`.
 
-    With `divides`, kept rows have probabilities of their own: the emit appends `of_last` to `probabilities`.
+    With `divides`, kept rows have probabilities of their own: the emit appends `of_last` to `probabilities`. In
+    `row_lists` are all lists of the stream with an entry for each row.
     """
 
-    __slots__ = ("_policy", "_task", "chance", "count", "divides", "keep", "probabilities", "shedding")
+    __slots__ = ("_policy", "_task", "chance", "count", "divides", "keep", "probabilities", "row_lists", "shedding")
 
     def __init__(
         self, shedding: Shedding, task: TaskShedding, task_id: int, priority_of: Callable[[object], object]
@@ -79,6 +76,7 @@ class StreamShedder:
         self.keep = 1.0
         self.count = 0
         self.probabilities: list[float] = []
+        self.row_lists: list[list[object]] = []
         self._task = task
         self.divides = shedding.policy is SheddingPolicy.PRIORITY
         self._policy: PriorityChances | None = None
@@ -125,7 +123,7 @@ class StreamShedder:
         probabilities = self.probabilities[:count]
         del self.probabilities[:count]
         order = sorted(range(count), key=probabilities.__getitem__)
-        for each in stream.row_lists():
+        for each in self.row_lists:
             each[:count] = [each[place] for place in order]
         segments: list[bytes] = []
         for probability, part in groupby(sorted(probabilities)):

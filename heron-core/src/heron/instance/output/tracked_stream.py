@@ -138,10 +138,6 @@ class RootStream(OutStream):
             self.ids.pop()
         return taken
 
-    def row_lists(self) -> list[list[object]]:
-        """`OutStream.row_lists`."""
-        return [*super().row_lists(), self.ids]
-
     def _open(self, ids: list[object]) -> int:
         """Opens a root for each of these ids; `heron.instance.output.kept_stream` keeps more of them."""
         return self.pending.open(ids)
