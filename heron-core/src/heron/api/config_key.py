@@ -163,6 +163,12 @@ _RUN = (
         off=-1,
     ),
     ConfigKey(
+        keys.TOPOLOGY_SHED,
+        ValueType.JSON,
+        "which tuples a spout sheds in overload, and when: {policy, rate or latency}; unset: none",
+        component=True,
+    ),
+    ConfigKey(
         keys.TOPOLOGY_TRACE_ONE_IN,
         ValueType.INT,
         "one of this number of roots is traced; 0: none",
