@@ -136,8 +136,11 @@ class KafkaSink(TransactionalSink[T_contra]):
         new = given if isinstance(given, NewRecord) else NewRecord(given)  # type: ignore[arg-type]  # checked below
         key = self._bytes("key", new.key if self._key is None else self._key(element))
         value = self._bytes("value", new.value)
-        headers = tuple((name, self._bytes(f"header {name!r}", each)) for name, each in new.headers)
-        size = len(key or b"") + len(value or b"") + sum(len(name) + len(each or b"") for name, each in headers)
+        size = len(key or b"") + len(value or b"")
+        headers: tuple[tuple[str, bytes | None], ...] = ()
+        if new.headers:
+            headers = tuple((name, self._bytes(f"header {name!r}", each)) for name, each in new.headers)
+            size += sum(len(name) + len(each or b"") for name, each in headers)
         if size > self._largest_bytes:
             msg = (
                 f"sink {self._name!r}: a record of {size} bytes is larger than {self._largest_bytes}; raise "
@@ -196,10 +199,10 @@ class KafkaSink(TransactionalSink[T_contra]):
         return max(1, round(given_s * 1000))
 
     def _bytes(self, what: str, given: Any) -> bytes | None:  # noqa: ANN401  # whatever the author's function returns
-        if isinstance(given, str):
-            return given.encode()
         if given is None or isinstance(given, bytes):
             return given
+        if isinstance(given, str):
+            return given.encode()
         msg = (
             f"sink {self._name!r}: the {what} {given!r:.60} is neither text nor bytes; give KafkaSink a function "
             "`key` or `value` that returns one of them"
