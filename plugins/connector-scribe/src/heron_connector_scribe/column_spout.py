@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from heron_connector_scribe.batch import Batch
 from heron_connector_scribe.entries import Entry
@@ -19,7 +20,7 @@ class ScribeColumnSpout(ScribeSpout):
     """
 
     columns = True
-    parse = staticmethod(log_columns)
+    parse: ClassVar[staticmethod[..., Sequence[Entry]]] = staticmethod(log_columns)
 
     def _emit_all(self, entries: Sequence[Entry]) -> None:
         self.emit_columns(columns_of(entries))

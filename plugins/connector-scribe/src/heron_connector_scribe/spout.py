@@ -44,7 +44,7 @@ class ScribeSpout(Spout, ITwoPhaseStatefulComponent):
     """
 
     outputs: ClassVar[list[str]] = ["category", "partition", "message"]
-    parse = staticmethod(log_entries)
+    parse: ClassVar[staticmethod[..., Sequence[Entry]]] = staticmethod(log_entries)
 
     def init_state(self, state: State) -> None:
         """Take the doubts of the checkpoint."""
