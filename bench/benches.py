@@ -12,6 +12,7 @@ from bench.encryption import Encryption
 from bench.health_cost import HealthCost
 from bench.job import ATLEAST, ATMOST, Job
 from bench.jvm_words import JvmWords
+from bench.kafka_in_out import KafkaBench
 from bench.latency import Latency
 from bench.live_update import LiveUpdate
 from bench.many_containers import ManyContainers
@@ -69,6 +70,8 @@ BENCHES: tuple[Bench, ...] = (
     ChildPipe("ChildPipe"),
     JvmWords("JvmWords", Job("simplified_word_count")),
     ScribeIn("ScribeIn"),
+    KafkaBench("KafkaIn", "in"),
+    KafkaBench("KafkaOut", "out"),
     StartUp("StartUp"),
     Memory("Memory"),
     ManyContainers("ManyContainers"),
