@@ -156,7 +156,7 @@ def test_pods_keep_away_from_blocked_nodes() -> None:
         assert "podAntiAffinity" in affinity
         assert fields(affinity["nodeAffinity"])[required] == {"nodeSelectorTerms": [{"matchFields": rules}]}
     fast = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["fast"]}]}
-    given = {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": [fast]}}}}
+    given: dict[str, object] = {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": [fast]}}}}
     options = KubernetesOptions(image="registry/heron:1", pod=given)
     for pod in _pods("n1", options=options):
         terms = fields(fields(fields(pod["affinity"])["nodeAffinity"])[required])["nodeSelectorTerms"]

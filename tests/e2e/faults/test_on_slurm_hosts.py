@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
 _FOUND_S = 240.0
-_HALF_A_NODE = {"extra": ["--cpus-per-task=8"]}  # Slurm fills a node before the next one
+_HALF_A_NODE = {"executor_cpu": 5}  # of 16 cores: Slurm fills a node with two containers before the next one
 _MANAGER = {
     "mode": "act",
     "policies": "[{driver: ds2, period_s: 2, look_back_s: 4}]",

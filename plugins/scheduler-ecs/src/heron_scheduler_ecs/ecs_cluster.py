@@ -59,7 +59,7 @@ class EcsCluster(Cluster):
         self.release(job.topology)
         try:
             self.reserve(job)
-            self._add_secret(job, request, b"check")
+            _add_secret(self._api, self._of(job.topology).secret_spec(job, request, b"check"))
             self._start(job, request, b"check", {}, tasks=0)  # finds the secret
             self.observe(job)
             self._api.call("ecs", "describe_tasks", {**self._api.named, "tasks": ["0" * 32]})

@@ -99,7 +99,7 @@ def _rows(reports: tuple[HostReport, ...], blocks: HostBlocks) -> list[tuple[str
     states = {each.host: _state(each.until_s, each.by, each.reason) for each in blocks.blocks}
     states |= {host: f"allowed for {_left(until_s)}" for host, until_s in blocks.allowed.items()}
     said = [(signs.host, _signs(signs, report.topology)) for report in reports for signs in report.hosts]
-    rows = [(host, *cells, states.get(host, "")) for host, cells in sorted(said)]
+    rows: list[tuple[str, ...]] = [(host, *cells, states.get(host, "")) for host, cells in sorted(said)]
     silent = sorted(states.keys() - {host for host, _ in said})
     return rows + [(host, "", "", "", "", states[host]) for host in silent]
 

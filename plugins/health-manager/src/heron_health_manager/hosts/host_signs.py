@@ -41,8 +41,8 @@ def signs_of(
             deaths[host] = max(deaths.get(host, 0), int(died.get(task, 0)) - excused.get(task, 0))
         rates = measurements.of_tasks("true-rate", component.name)
         times = {task: 1.0 / rate for task, rate in rates.items() if rate > 0 and task in places}
-        for host, slowdown in _slowdowns(times, places).items():
-            slowdowns.setdefault(host, []).append(slowdown)
+        for host, times_as_long in _slowdowns(times, places).items():
+            slowdowns.setdefault(host, []).append(times_as_long)
     found = []
     for host, count in sorted(tasks.items()):
         slowdown = round(median(slowdowns[host]), 2) if host in slowdowns else None
