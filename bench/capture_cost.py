@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace
 from bench.job import LAST, MODES, Job
-from bench.trial import BenchError, Trial
+from bench.records import BenchError
+from bench.trial import Trial
 from bench.window import WindowUse, add_windows, ratios_of, use_in_window
 
 __all__ = ["CaptureCost"]
