@@ -14,7 +14,7 @@ from injected_faults import INJECTED_FAULTS, InjectedFault, broken_engine
 import heron
 from heron_testing.seeded.faults import Fault, FaultKind, draw_faults
 from heron_testing.seeded.shrinking import shrink
-from heron_testing.seeded.simulation import Outcome, Scenario
+from heron_testing.seeded.simulation import WORD_TARGETS, Outcome, Scenario
 
 _AT_ONCE = 2
 
@@ -86,7 +86,7 @@ def test_a_rare_fault_in_the_engine_is_found(fault: InjectedFault, tmp_path: Pat
 
 def test_a_failing_run_is_repeated_with_fewer_faults() -> None:
     """Only the faults that it takes are left, in their order."""
-    faults = draw_faults(3, within_s=8.0, most=6) + draw_faults(5, within_s=8.0, most=6)
+    faults = draw_faults(3, WORD_TARGETS, within_s=8.0, most=6) + draw_faults(5, WORD_TARGETS, within_s=8.0, most=6)
     guilty = {faults[1], faults[-1]}
     runs = []
 
@@ -102,5 +102,5 @@ def test_a_failing_run_is_repeated_with_fewer_faults() -> None:
 
 def test_the_faults_of_a_seed_are_drawn_before_the_run() -> None:
     """So a run without some of them has the others at the same times."""
-    assert draw_faults(8, within_s=8.0) == draw_faults(8, within_s=8.0)
+    assert draw_faults(8, WORD_TARGETS, within_s=8.0) == draw_faults(8, WORD_TARGETS, within_s=8.0)
     assert str(Fault(1.5, FaultKind.CUT, "c0 c1", 0.25)) == "at 1.500 s: cut c0 c1 for 0.25 s"
