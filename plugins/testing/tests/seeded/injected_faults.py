@@ -36,21 +36,20 @@ INJECTED_FAULTS = (
         "tmanager/state/plan_record.py",
         "encode_plan(plan), expected=self._version\n",
         "encode_plan(plan), expected=None\n",
-        found_at=9,
     ),
     InjectedFault(
         "a task processes data from before the last restore",
         "instance/input/channel_alignment.py",
         "        if sent_under < since:\n            return Verdict.DROP\n",
         "",
-        found_at=1,
+        found_at=2,
     ),
     InjectedFault(
         "a bolt saves and forwards the marker of a checkpoint when the first one has arrived",
         "instance/input/channel_alignment.py",
         "return number if number and all(",
         "return number if number and any(",
-        found_at=9,
+        found_at=4,
     ),
     InjectedFault(
         "a stream manager does not notice the frames that a broken connection has lost",
@@ -64,20 +63,21 @@ INJECTED_FAULTS = (
         "            for marker in self.markers.of(task_id):\n                self._put(task_id, marker)\n",
         "            pass\n",
         with_state=False,
-        found_at=20,
+        found_at=5,
     ),
     InjectedFault(
         "the death of a task is not reported as a loss",
         "stmgr/stream_manager.py",
         "        self._peers.send_loss(task_id)\n        self._report_loss(task_id)\n",
         "",
-        found_at=1,
+        found_at=2,
     ),
     InjectedFault(
         "a restored task discards what belongs to its checkpoint",
         "instance/state/task_checkpoints.py",
         'component.pre_restore(str(source.number) if source else "")',
         'component.pre_restore("")',
+        found_at=11,
     ),
     InjectedFault(
         "a checkpoint is complete although one task has not saved it",
@@ -109,6 +109,7 @@ INJECTED_FAULTS = (
         "tmanager/main.py",
         "        if lease.lost():\n",
         "        if stop_requested() and lease.lost():\n",
+        found_at=7,
     ),
     InjectedFault(
         "the roots of a replaced task stay in the ledger, so acks of its tuples count",
@@ -123,6 +124,7 @@ INJECTED_FAULTS = (
         "            self._callbacks.lose_all()\n        super().handle(command)\n",
         "            pass\n        super().handle(command)\n",
         with_state=False,
+        found_at=14,
     ),
     InjectedFault(
         "credit that a full outlet held is not given back",

@@ -64,6 +64,8 @@ class FaultTargets:
     processes: tuple[str, ...]
     machines: tuple[str, ...]
     updates: tuple[str, ...]
+    long_share: float = 0.2
+    """The share of faults that may last longer than a lease and than the timeout of links."""
 
     def of(self, kind: FaultKind) -> tuple[str, ...]:
         """The targets of a kind; empty for a fault of the whole cluster."""
@@ -92,7 +94,6 @@ _KINDS = {
     FaultKind.UPDATE: 4,
 }
 _INSTANTS = frozenset({FaultKind.KILL, FaultKind.RESET, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE})
-_LONG_SHARE = 0.2
 _STORE_BACK_S = 2.2
 _STALL_S = 0.4
 _SLOW_S = 0.3  # the longest additional delay of a message
@@ -126,7 +127,7 @@ def _draw_fault(draw: random.Random, kinds: Mapping[FaultKind, int], targets: Fa
     if kind is FaultKind.STORE_AWAY:  # it is back when the topology ends: see decision 104
         at_s = draw.uniform(FIRST_FAULT_S, _STORE_BACK_S)
         lasts_s = draw.uniform(0.0, _STORE_BACK_S - at_s)
-    elif draw.random() < _LONG_SHARE:
+    elif draw.random() < targets.long_share:
         lasts_s = draw.uniform(1.5, 25.0)
     among = targets.of(kind)
     target = draw.choice(among) if among else ""

@@ -52,7 +52,8 @@ def main() -> int:
         return _cannot_compare(name, first, spec.limit_s)
     program = paced(program, first)
     one, other = run(program, spec.seed), run(program, spec.seed + _OTHER_ORDER)
-    found, faults = order_findings(one, other), ()
+    found = order_findings(one, other)
+    faults: tuple[Fault, ...] = ()
     if spec.faults:
         faults = draw_faults(spec.seed, targets_of(program.packing, ()), within_s=max(1.0, one.lasted_s))
         found += faulty_findings(one, other, run(program, spec.seed, faults), mode)
@@ -70,8 +71,8 @@ def _cannot_compare(name: str, left: Left, limit_s: float) -> int:
 def _report(name: str, seed: int, faults: Sequence[Fault], found: Sequence[Finding], one: Left) -> int:
     for each in faults:
         print(f"  {each}")
-    for each in sorted(one.connections):
-        print(f"note: {each} connects to something outside, whose changes are not compared")
+    for task in sorted(one.connections):
+        print(f"note: {task} connects to something outside, whose changes are not compared")
     for finding in found:
         print(finding)
     print(f"{name} with seed {seed}: {len(found)} findings" if found else f"{name} with seed {seed}: nothing differs")

@@ -18,7 +18,7 @@ __all__ = ["Finding", "faulty_findings", "order_findings"]
 _SHOWN = 80  # characters of a value
 
 _STATE = "a task that restarts begins with initialize; keep what must stay in init_state or keyed_state"
-_REPEATED = {
+_REPEATED: dict[str, str] = {
     TopologyReliabilityMode.EFFECTIVELY_ONCE: (
         "an effect before the checkpoint is repeated after a restore; write by pre_save, post_save and pre_restore, or "
         "so that a repeated write changes nothing"
@@ -27,7 +27,7 @@ _REPEATED = {
         "at least once, a tuple is processed again after a fault; write so that a repeated write changes nothing"
     ),
 }
-_LOST = {
+_LOST: dict[str, str] = {
     TopologyReliabilityMode.ATMOST_ONCE: "at most once, a fault loses tuples; set topology.reliability.mode",
 }
 _LOST_ELSE = "the task has acked or saved before it wrote, or kept it in memory alone"
