@@ -19,8 +19,8 @@ __all__ = ["TIMEOUT_S", "Channel", "LogClient"]
 
 _log = logging.getLogger(__name__)
 
-TIMEOUT_S = 30.0
-"""Seconds for an answer of the logs; a new writer after a death needs 1 to 10."""
+TIMEOUT_S = 60.0
+"""Seconds for an answer of the logs: a JVM needs 2 to start, on a busy machine 30; a writer after a death 1 to 10."""
 
 _KINDS: dict[str, Callable[[str], HeronError]] = {
     "away": UnreachableError,
@@ -91,8 +91,8 @@ class LogClient:
         if not self._users:
             self.close()
 
-    def channel(self) -> Channel:
-        """A new channel. Starts the JVM if there is none; does not wait for the logs.
+    def start(self) -> ClientProcess:
+        """Start the JVM if there is none; does not wait for the logs.
 
         Raises:
             JavaError: when there is no JDK, or jars are missing.
@@ -101,20 +101,25 @@ class LogClient:
         if self._process is not None and self._process.death is not None:
             self.close()
         if self._process is None:
-            self._start()
-        assert self._process is not None  # noqa: S101  # started above
-        channel = Channel(next(self._numbers), self._process, self._forget)
+            self._process = ClientProcess(self._namespace.command(), self._hear, self._ended)
+            self._process.send(Kind.SETUP, 0, setup(self._namespace.uri, self._namespace.given_options()))
+        return self._process
+
+    def channel(self) -> Channel:
+        """A new channel; as `start`."""
+        process = self.start()
+        channel = Channel(next(self._numbers), process, self._forget)
         with self._lock:
             self._channels[channel._number] = channel
-        if self._process.death is not None:
-            channel.inbox.put(self._process.death)
+        if process.death is not None:
+            channel.inbox.put(process.death)
         return channel
 
     def ask(self, name: str, stream: str = "", number: int = 0) -> str:
         """The answer to a question. Waits.
 
         Raises:
-            UnreachableError: when the logs do not answer within 30 s.
+            UnreachableError: when the logs do not answer within 60 s.
             ConnectorError: as `Channel.next`.
         """
         channel = self.question(name, stream, number)
@@ -140,11 +145,6 @@ class LogClient:
             self._channels.clear()
         if process is not None:
             process.close()
-
-    def _start(self) -> None:
-        process = ClientProcess(self._namespace.command(), self._hear, self._ended)
-        self._process = process
-        process.send(Kind.SETUP, 0, setup(self._namespace.uri, self._namespace.given_options()))
 
     def _hear(self, kind: Kind, number: int, body: bytes) -> None:
         with self._lock:

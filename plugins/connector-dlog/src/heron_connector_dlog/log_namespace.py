@@ -44,7 +44,7 @@ class LogNamespace:
     class_path: str | Sequence[str]
     options: Options | Callable[[], Options] = field(default_factory=dict, repr=False)
     java: str = "java"
-    java_options: Sequence[str] = ("-XX:+UseSerialGC", "-Xmx256m")
+    java_options: Sequence[str] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m")
 
     def __post_init__(self) -> None:
         scheme, _, rest = self.uri.partition("://")

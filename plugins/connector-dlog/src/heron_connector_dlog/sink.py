@@ -65,9 +65,14 @@ class DlogSink(TransactionalSink[T_contra]):
         self._run = secrets.token_hex(8)  # one for each submission, as numbers of checkpoints begin again with each
 
     def setup(self, context: StageContext) -> None:
-        """`Sink.setup`. Does not wait for the logs."""
+        """`Sink.setup`. Starts the JVM of the client, and does not wait for the logs.
+
+        Raises:
+            JavaError: when there is no JDK, or jars are missing.
+        """
         self._name = context.name
         client = LogClient(self._namespace)
+        client.start()
         self._way: _Immediate | _Staged
         if self._folder is None:
             self._way = _Immediate(StreamWriter(client, f"{self.stream}-{context.partition}"))
@@ -198,3 +203,4 @@ class _Staged:
         self._folder.close()
         for writer in self._writers.values():
             writer.close()
+        self._client.close()

@@ -17,7 +17,7 @@ import org.apache.distributedlog.exceptions.TransactionIdOutOfOrderException;
 import org.apache.distributedlog.exceptions.ZKException;
 import org.apache.zookeeper.KeeperException;
 
-/** What a reader, a writer and a question have in common: frames are taken one after the other, by a thread of theirs. */
+/** What readers, writers and questions have in common: frames are taken in order, by a thread of the channel. */
 class Channel {
     final Frames frames;
     final int number;
@@ -113,7 +113,8 @@ class Channel {
 
     private static String describe(Throwable error) {
         Throwable cause = error;
-        while ((cause instanceof ExecutionException || cause instanceof CompletionException) && cause.getCause() != null) {
+        while (cause.getCause() != null
+            && (cause instanceof ExecutionException || cause instanceof CompletionException)) {
             cause = cause.getCause();
         }
         return cause.getClass().getSimpleName() + ": " + cause.getMessage();

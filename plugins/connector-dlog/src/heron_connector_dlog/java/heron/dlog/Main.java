@@ -46,6 +46,7 @@ public final class Main {
             int number = frame.getInt();
             if (kind == Frames.SETUP) {
                 namespaces = new Namespaces(frame);
+                namespaces.connectEarly();
             } else if (kind == Frames.CLOSE) {
                 Channel channel = channels.remove(number);
                 if (channel != null) {

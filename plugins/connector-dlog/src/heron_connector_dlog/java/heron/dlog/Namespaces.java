@@ -26,6 +26,19 @@ final class Namespaces {
         }
     }
 
+    /** Begins to connect, so that the first channel need not wait for classes and connections. */
+    void connectEarly() {
+        Thread thread = new Thread(() -> {
+            try {
+                get();
+            } catch (IOException error) {
+                // the channel that needs it tells
+            }
+        }, "heron-connect");
+        thread.setDaemon(true);
+        thread.start();
+    }
+
     synchronized Namespace get() throws IOException {
         if (namespace == null) {
             namespace = NamespaceBuilder.newBuilder().conf(conf).uri(uri).clientId("heron").build();

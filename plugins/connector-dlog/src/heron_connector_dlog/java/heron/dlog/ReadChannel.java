@@ -10,8 +10,8 @@ import org.apache.distributedlog.api.DistributedLogManager;
 /**
  * A reader of a log: it sends records as they are committed, as long as the task has room for them.
  *
- * <p>It begins at the next record that is there; sequence ids, which count the records of a log, tell whether that is the
- * wanted one.
+ * <p>It begins at the next record that is there; sequence ids, which count the records of a log, tell whether that is
+ * the wanted one.
  */
 final class ReadChannel extends Channel {
     private static final int MOST_RECORDS = 1000;
@@ -54,7 +54,8 @@ final class ReadChannel extends Channel {
         LogRange range = LogRange.of(log);
         boolean isBegin = wanted.getLogSegmentSequenceNo() == 0;
         if (!isBegin && range.isBefore(wanted)) {
-            fail("other", "the log has no place " + LogRange.text(wanted) + ", and never had it; was it created again?");
+            String place = LogRange.text(wanted);
+            fail("other", "the log has no place " + place + ", and never had it; was it created again?");
             return;
         }
         DLSN begin = !isBegin ? wanted : range.first == null ? DLSN.InitialDLSN : range.first;
