@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heron.errors import ConnectorError
 from heron_connector_dlog import FencedError, staged_records
-from heron_connector_dlog.staged_records import append, discard, discard_notes, records_of, write_file
+from heron_connector_dlog.staged_records import discard, discard_notes, records_of, write_file
 from heron_streamlet.connectors.staging import StagingFolder
 
 STEPS = ("open", "note", "write", "acknowledge", "remove")
@@ -102,7 +102,7 @@ def staged(folder: Path, sizes: list[int]) -> list[bytes]:
         waiting = StagingFolder(folder, "counts", "run", 0)
         for _ in range(size):
             found.append(b"%d" % len(found))
-            append(waiting.file(), found[-1])
+            waiting.append(found[-1])
         waiting.prepare(checkpoint)
     return found
 
@@ -172,13 +172,11 @@ def test_records_of_another_program_are_noticed(tmp_path: Path) -> None:
 
 def test_a_file_that_is_cut_is_an_error(tmp_path: Path) -> None:
     """A disk that has lost what was synchronised must not become missing results."""
-    path = tmp_path / "file"
-    with path.open("wb") as file:
-        append(file, b"first")
-        append(file, b"second")
-    path.write_bytes(path.read_bytes()[:-1])
+    staged(tmp_path, [2])
+    (file,) = StagingFolder(tmp_path, "counts", "run", 0).staged(1)
+    file.path.write_bytes(file.path.read_bytes()[:-1])
     with pytest.raises(ConnectorError, match="the file is cut"):
-        list(records_of(path))
+        list(records_of(file))
 
 
 def test_a_discarded_file_leaves_no_note(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from heron.errors import ConnectorError, UnreachableError, UsageError, UserCodeError
+from heron.errors import ConnectorError, UnreachableError, UserCodeError
 from heron_connector_dlog.log_client import LogClient
 from heron_connector_dlog.log_namespace import LogNamespace
-from heron_connector_dlog.staged_records import append, discard, discard_notes, write_file
+from heron_connector_dlog.staged_records import discard_notes, write_file
 from heron_connector_dlog.stream_writer import StreamWriter
 from heron_streamlet.connectors.sinks import TransactionalSink
-from heron_streamlet.connectors.staging import SINK_ID, StagingFolder
+from heron_streamlet.connectors.staging import StagingFolder, check_sink_id
 from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["DlogSink"]
@@ -56,9 +56,7 @@ class DlogSink(TransactionalSink[T_contra]):
         value: Callable[[T_contra], str | bytes] | None = None,
         folder: str | Path | None = None,
     ) -> None:
-        if not SINK_ID.fullmatch(stream):
-            msg = f"DlogSink: stream={stream!r} is not 1 to 100 letters, digits, _ and -"
-            raise UsageError(msg)
+        check_sink_id(stream, "DlogSink", "stream")
         self.stream = stream
         self._namespace, self._value = namespace, value
         self._folder = None if folder is None else Path(folder)
@@ -171,7 +169,7 @@ class _Staged:
         self.prepare = self._folder.prepare
 
     def put(self, payload: bytes) -> None:
-        append(self._folder.file(), payload)
+        self._folder.append(payload)
 
     def commit(self, checkpoint: int) -> None:
         """Write the files up to this checkpoint."""
@@ -189,11 +187,8 @@ class _Staged:
 
     def restore(self, checkpoint: int) -> None:
         """Discard the files of newer checkpoints, and write the others."""
-        self._folder.discard_open()
-        for file in self._folder.staged(self._tasks):
-            if file.checkpoint > checkpoint:
-                discard(file)
-        discard_notes(self._place, f"{self._stream}.{self._task}.")
+        self._folder.discard(checkpoint, self._tasks)
+        discard_notes(self._place, f"{self._stream}.")
         try:
             self.commit(checkpoint)
         except UnreachableError as error:

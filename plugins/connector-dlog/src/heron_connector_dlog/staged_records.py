@@ -10,15 +10,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 from heron.errors import ConnectorError
 from heron_connector_dlog.errors import FencedError
 from heron_streamlet.connectors.staging import StagedFile
 
-__all__ = ["OrderedWriter", "append", "discard", "discard_notes", "records_of", "write_file"]
+__all__ = ["OrderedWriter", "discard", "discard_notes", "records_of", "write_file"]
 
-_LENGTH_BYTES = 4
 _FILE, _NOTE = ".staged", ".begin"
 
 
@@ -38,12 +37,7 @@ class OrderedWriter(Protocol):
         ...
 
 
-def append(file: IO[bytes], payload: bytes) -> None:
-    """Write a record to a file that is open."""
-    file.write(len(payload).to_bytes(_LENGTH_BYTES, "big") + payload)
-
-
-def records_of(path: Path) -> Iterator[bytes]:
+def records_of(file: StagedFile) -> Iterator[bytes]:
     """What a complete file has.
 
     Raises:
@@ -51,17 +45,10 @@ def records_of(path: Path) -> Iterator[bytes]:
         ConnectorError: when it is cut.
     """
     try:
-        file = path.open("rb")
+        yield from file.messages()
     except FileNotFoundError as error:
-        msg = f"{path} is gone: another process of this task has written it"
+        msg = f"{file.path} is gone: another process of this task has written it"
         raise FencedError(msg) from error
-    with file:
-        while head := file.read(_LENGTH_BYTES):
-            payload = file.read(int.from_bytes(head, "big"))
-            if len(head) < _LENGTH_BYTES or len(payload) < int.from_bytes(head, "big"):
-                msg = f"{path}: the file is cut; its disk has lost what was written to it"
-                raise ConnectorError(msg)
-            yield payload
 
 
 def write_file(file: StagedFile, writer: OrderedWriter) -> None:
@@ -77,7 +64,7 @@ def write_file(file: StagedFile, writer: OrderedWriter) -> None:
     if begin is None:
         begin = last
         _write_note(note, begin)
-    payloads = records_of(file.path)
+    payloads = records_of(file)
     for number, written in enumerate(writer.records(begin, last), 1):
         if next(payloads, None) != written:
             msg = (

@@ -24,17 +24,17 @@ _SUFFIX, _OPEN = ".staged", ".open"
 _LENGTH_BYTES = 4
 
 
-def check_sink_id(id: str, owner: str) -> None:  # noqa: A002  # as in sinks
+def check_sink_id(id: str, owner: str, argument: str = "id") -> None:  # noqa: A002  # as in sinks
     """Check the id of a sink, which begins the names of its files.
 
     Args:
-        owner: the class whose argument it is, for the error.
+        owner: the class whose argument it is, for the error, and `argument` the name of that.
 
     Raises:
         UsageError: when it is not 1 to 100 letters, digits, ``_`` and ``-``.
     """
     if not _SINK_ID.fullmatch(id):
-        msg = f"{owner}: id={id!r} is not 1 to 100 letters, digits, _ and -"
+        msg = f"{owner}: {argument}={id!r} is not 1 to 100 letters, digits, _ and -"
         raise UsageError(msg)
 
 
