@@ -63,7 +63,7 @@ class TrendBolt(Bolt):
         self.next_s = time.monotonic()
         self.counts: Counter[str] = Counter()
         self.users: dict[int, float] = {}
-        self.weight = self.total = self.ones = 0.0
+        self.weight = self.total = 0.0
         self.lates: list[float] = []
 
     def process(self, tup: Tuple) -> None:
@@ -75,7 +75,6 @@ class TrendBolt(Bolt):
         self.users[user] = min(tup.weight, self.users.get(user, tup.weight))
         self.weight += tup.weight
         self.total += tup.weight * length
-        self.ones += tup.weight * (tup.weight - 1)
         self.lates.append(time.monotonic() - due_s)
 
     def finish(self) -> None:
@@ -84,7 +83,7 @@ class TrendBolt(Bolt):
             "sum": self.total,
             "top": self.counts.most_common(10),
             "users": sum(self.users.values()),
-            "variance": self.ones,
+            "seen": len(self.users),
             "lates": sorted(self.lates),
         }
         Path(self.folder, "found.json").write_text(json.dumps(found), encoding="utf-8")
