@@ -77,7 +77,6 @@ INJECTED_FAULTS = (
         "instance/state/task_checkpoints.py",
         'component.pre_restore(str(source.number) if source else "")',
         'component.pre_restore("")',
-        found_at=11,
     ),
     InjectedFault(
         "a checkpoint is complete although one task has not saved it",
@@ -171,6 +170,7 @@ INJECTED_FAULTS = (
         "tmanager/leader/restores.py",
         "        if reported == known:\n",
         "        if reported.losses == known.losses:\n",
+        found_at=8,
     ),
     InjectedFault(
         "a bolt ends when the first task upstream has ended",
@@ -178,6 +178,7 @@ INJECTED_FAULTS = (
         "return self._upstream <= self._ended",
         "return bool(self._upstream & self._ended)",
         with_state=False,
+        found_at=1,
     ),
     InjectedFault(
         "a spout saves its position before it has sent what it emitted",
@@ -190,6 +191,7 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "        if sent_under < since:\n",
         "        if sent_under <= since:\n",
+        found_at=1,
     ),
     InjectedFault(
         "a task processes data whose plan it does not have",
