@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from heron_testing.connectors.feeds import SinkTarget
 from heron_testing.contracts.sink import SinkContract
 from heron_testing_servers.distributedlog import DistributedLogCluster
+
+if TYPE_CHECKING:
+    from heron_testing.sandbox import Sandbox
 
 _NUMBERS = itertools.count()
 _WRITE_LOG = Path(__file__).parent / "programs" / "write_log.py"
@@ -48,8 +52,9 @@ class TestDlogSink(SinkContract):
     exact = False
 
     @pytest.fixture
-    def target(self, distributedlog: DistributedLogCluster) -> SinkTarget:
+    def target(self, distributedlog: DistributedLogCluster, sandbox: Sandbox) -> SinkTarget:
         """Logs of this test."""
+        sandbox.environ["XDG_CACHE_HOME"] = str(distributedlog.cache)
         return LogTarget(distributedlog, None)
 
 
@@ -61,6 +66,7 @@ class TestDlogSinkWithFolder(SinkContract):
     bounded_while_away = False  # as for Kafka, more than the suite waits for is on disk then
 
     @pytest.fixture
-    def target(self, distributedlog: DistributedLogCluster, tmp_path: Path) -> SinkTarget:
+    def target(self, distributedlog: DistributedLogCluster, sandbox: Sandbox, tmp_path: Path) -> SinkTarget:
         """Logs of this test, and a folder for what waits."""
+        sandbox.environ["XDG_CACHE_HOME"] = str(distributedlog.cache)
         return LogTarget(distributedlog, tmp_path / "staging")

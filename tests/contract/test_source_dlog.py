@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from heron_testing.connectors.feeds import SourceFeed
 from heron_testing.contracts.source import SourceContract
 from heron_testing_servers.distributedlog import DistributedLogCluster
+
+if TYPE_CHECKING:
+    from heron_testing.sandbox import Sandbox
 
 _NUMBERS = itertools.count()
 
@@ -48,7 +52,8 @@ class TestDlogSource(SourceContract):
     tells_backlog = True
 
     @pytest.fixture
-    def feed(self, distributedlog: DistributedLogCluster) -> SourceFeed:
+    def feed(self, distributedlog: DistributedLogCluster, sandbox: Sandbox) -> SourceFeed:
         """Logs of this test."""
         distributedlog.start()
+        sandbox.environ["XDG_CACHE_HOME"] = str(distributedlog.cache)
         return LogFeed(distributedlog, self.partitions)

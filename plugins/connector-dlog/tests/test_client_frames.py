@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import signal
 import struct
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
+import psutil
 import pytest
 
-from heron.errors import ConnectorError, UsageError
+from heron.errors import UsageError
 from heron_connector_dlog import ClientDiedError, DlogSink, DlogSource, LogNamespace, Record
 from heron_connector_dlog.client_process import ClientProcess
 from heron_connector_dlog.frames import Kind, frame, read, records_of, texts_of, write
 from heron_connector_dlog.record import BEGIN, Place
 from heron_runtime_jvm.java_program import JavaError
+from heron_testing.waiting import wait_until
 
 WITHIN_S = 30.0
 ECHO = """
@@ -30,6 +34,15 @@ import sys
 for number in range(30):
     print("line", number, file=sys.stderr)
 sys.exit(3)
+"""
+
+
+ORPHANS = """
+import os, signal, sys
+from heron_connector_dlog.client_process import ClientProcess
+process = ClientProcess([sys.executable, "-c", "import time; time.sleep(600)"], lambda *_: None, lambda: None)
+print(process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -68,10 +81,12 @@ def test_a_death_has_its_exit_code_and_the_last_lines() -> None:
     heard.process.close()
 
 
-def test_a_program_that_is_not_there_is_named() -> None:
-    """Its path is in the error."""
-    with pytest.raises(ConnectorError, match=r"cannot be started.*no-such-java"):
-        ClientProcess(["/no-such-java"], lambda *_: None, lambda: None)
+@pytest.mark.leaks_nothing
+def test_the_program_dies_with_its_parent() -> None:
+    """Also before it reads its stdin, as a JVM that is still starting."""
+    parent = subprocess.run([sys.executable, "-c", ORPHANS], capture_output=True, text=True, check=False, timeout=60)
+    assert parent.returncode == -signal.SIGKILL, parent.stderr
+    wait_until(lambda: not psutil.pid_exists(int(parent.stdout)), WITHIN_S, "the end of the program")
 
 
 def test_frames_have_the_bytes_of_the_table() -> None:

@@ -82,6 +82,7 @@ def test_results_are_a_recount_whatever_dies(
     sandbox: Sandbox, distributedlog: DistributedLogCluster, logs: Logs, tmp_path: Path
 ) -> None:
     """Tasks, the client of a writer, the client of a reader, a bookie, a stream manager."""
+    sandbox.environ["XDG_CACHE_HOME"] = str(distributedlog.cache)
     logs.fill(half(0))
     words = ("--uri", distributedlog.uri, "--jars", f"{distributedlog.jars}/*", "--staging", str(tmp_path / "staging"))
     run = sandbox.start("dlog_counts.py", args=(*words, "--source", _SOURCE, "--target", _TARGET))

@@ -1,12 +1,13 @@
 """The JVM of the client: its pipes, its threads and its end.
 
-It ends with this process, because its stdin ends then. A thread of ours reads its stdout and gives each frame to its
-channel; another one keeps the last lines of its stderr.
+The kernel ends it with the thread that starts it, and its stdin ends then, too. A thread of ours reads its stdout and
+gives each frame to its channel; another one keeps the last lines of its stderr.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import threading
 from collections import deque
@@ -16,6 +17,7 @@ from typing import IO
 from heron.errors import ConnectorError
 from heron_connector_dlog.errors import ClientDiedError
 from heron_connector_dlog.frames import HEAD_BYTES, LENGTH_BYTES, Kind, frame, head_of
+from heron_runtime_multilang.bound_command import bound_command, bound_environment
 
 __all__ = ["ClientProcess"]
 
@@ -37,7 +39,12 @@ class ClientProcess:
         """
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+                bound_command(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=bound_environment(os.environ),
+                process_group=0,
             )
         except OSError as error:
             msg = f"the JVM of the log client cannot be started: {error}"

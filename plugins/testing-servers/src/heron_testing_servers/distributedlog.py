@@ -81,6 +81,8 @@ class DistributedLogCluster:
             raise ServerNotInstalledError(msg)
         self.jars = installed(f"distributedlog-{_VERSION}", maven_jars(*_ARTIFACTS)) / "lib"
         """The folder of the libraries, also of the client."""
+        self.cache = folder / "cache"
+        """For ``XDG_CACHE_HOME`` of a sandbox: classes of clients are compiled once for the session."""
         port = free_port()
         self.uri = f"distributedlog://127.0.0.1:{port}/heron"
         """The namespace."""
