@@ -31,12 +31,9 @@ PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0"
 class Lines:
     """A run of ``journal``; it goes on until `let_go`, without a time limit."""
 
-    def __init__(
-        self, sandbox: Sandbox, *options: str, pause_s: float = 0.04, command: str = "run", slow: str = ""
-    ) -> None:
-        """Each spout emits ten lines, pauses, and repeats this. The bolts are slow on the node `slow`."""
-        args = ("--pause", str(pause_s), *(("--slow", slow) if slow else ()))
-        self.run = sandbox.start("journal.py", *options, args=args, command=command)
+    def __init__(self, sandbox: Sandbox, *options: str, pause_s: float = 0.04, command: str = "run") -> None:
+        """Each spout emits ten lines, pauses, and repeats this."""
+        self.run = sandbox.start("journal.py", *options, args=("--pause", str(pause_s)), command=command)
 
     def acked(self) -> list[int]:
         """Return the acked lines, in the order of each spout."""

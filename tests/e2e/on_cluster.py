@@ -176,10 +176,9 @@ def shipped_profile(
 class ClusterJournal:
     """A run that processes lines from the beginning until `let_go`."""
 
-    def __init__(self, cluster: OnCluster, *options: str, slow: str = "") -> None:
-        """The bolts are slow on the node `slow`."""
+    def __init__(self, cluster: OnCluster, *options: str) -> None:
         self.cluster = cluster
-        self.lines = Lines(cluster.sandbox, *options, pause_s=0.05, command=f"submit {cluster.profile}", slow=slow)
+        self.lines = Lines(cluster.sandbox, *options, pause_s=0.05, command=f"submit {cluster.profile}")
         assert self.lines.run.wait() == 0, self.lines.run.all_output
         self.flows("the start")
 

@@ -37,7 +37,7 @@ class SlurmPlace:
         self.commands = OnCluster(sandbox, "my-slurm")
         self.write_profile()
 
-    def write_profile(self, **options: object) -> None:
+    def write_profile(self, **options: str) -> None:
         """Write the profile, with further options of the scheduler."""
         heron = str(Path(sys.executable).with_name("heron"))
         save = {"on_warning": [heron, "checkpoints", "{topology}", "take", "--profile", self.commands.profile]}

@@ -2,7 +2,7 @@
 
 Spouts append each acked line to ``acked-TASK`` and continue there after a restart. The last bolts append
 ``line word attempt pid`` to ``journal`` before they ack. Spouts make lines until the file ``stop`` is in the folder of
-results. ``taken-TASK`` records the lines: from, to, step. On the node ``--slow`` of Slurm the bolts are slow.
+results. ``taken-TASK`` records the lines: from, to, step.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import select
 import sys
-import time
 from collections import Counter, deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,11 +26,6 @@ TASKS = 6  # at the start; ids of later tasks are greater
 def appending(path: Path) -> int:
     """A file that all lives of a task append to."""
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-
-def delay_s(config: Mapping[str, Any]) -> float:
-    """The time that a bolt needs for a tuple besides its work."""
-    return 0.01 if os.environ.get("SLURMD_NODENAME") == config["slow"] else 0.0
 
 
 class LineSpout(Spout):
@@ -90,15 +84,12 @@ class SplitBolt(Bolt):
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Says that a task starts that an update has added; see ``held_instants.py``."""
-        self.delay_s = delay_s(config)
         if context.get_task_id() > TASKS:
             sys.audit("heron.test.instant", "initialize")
 
     def process(self, tup: Tuple) -> None:
         """Splits a line."""
         sys.audit("heron.test.instant", "process")
-        if self.delay_s:
-            time.sleep(self.delay_s)
         line, attempt = tup.values
         for word in range(WORDS_A_LINE):
             self.emit([f"word-{word}-{line % 7}", line, attempt], anchors=[tup])
@@ -110,20 +101,17 @@ class JournalBolt(Bolt):
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Opens the journal."""
-        self.delay_s = delay_s(config)
         self.file = appending(Path(config["out"], "journal"))
 
     def process(self, tup: Tuple) -> None:
         """Writes to disk, then acks."""
-        if self.delay_s:
-            time.sleep(self.delay_s)
         word, line, attempt = tup.values
         os.write(self.file, f"{line} {word} {attempt} {os.getpid()}\n".encode())
         self.ack(tup)
 
 
 if __name__ == "__main__":
-    options = arguments(pause=0.02, slow="")
+    options = arguments(pause=0.02)
     builder = TopologyBuilder("journal")
     builder.set_config(
         {
@@ -133,7 +121,6 @@ if __name__ == "__main__":
             api_constants.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS: False,
             "out": options.out,
             "pause": options.pause,
-            "slow": options.slow,
         }
     )
     lines = builder.add_spout("lines", LineSpout, par=2)

@@ -1,4 +1,4 @@
-"""The example `hosts.py` builds, and refuses wrong limits. The tests on Slurm run it."""
+"""The example `hosts.py` builds, and refuses wrong limits."""
 
 from __future__ import annotations
 
