@@ -1,6 +1,6 @@
 """Measure how much a capture takes from the throughput of a topology, while it captures.
 
-The bound is 2 %: a task spends at most a hundredth of its time, and the rest is the sleep of two threads.
+The aim is 2 %: a task spends at most a hundredth of its time, and the rest is the sleep of two threads.
 """
 
 from __future__ import annotations
