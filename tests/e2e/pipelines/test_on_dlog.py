@@ -72,10 +72,17 @@ def kill_one(run: HeronRun, role: str, name: str) -> None:
     run.until(lambda: {each.pid for each in run.processes(role, name)} - before, f"another {role}{name}")
 
 
-def clients(run: HeronRun, name: str) -> list[psutil.Process]:
-    """The JVMs beside the tasks of a component."""
-    tasks = run.processes("instance", name)
-    return [child for task in tasks for child in task.children() if "heron.dlog.Main" in child.cmdline()]
+def kill_client(run: HeronRun, name: str) -> bool:
+    """Kill a JVM beside a task of a component; whether there was one."""
+    for task in run.processes("instance", name):
+        try:
+            for child in task.children():
+                if "heron.dlog.Main" in child.cmdline():
+                    child.kill()
+                    return True
+        except psutil.NoSuchProcess:  # of a task that was killed before
+            continue
+    return False
 
 
 def test_results_are_a_recount_whatever_dies(
@@ -92,8 +99,7 @@ def test_results_are_a_recount_whatever_dies(
     distributedlog.bookies[0].kill()
     logs.fill(half(1))
     for name in ("/counts", "/records"):
-        run.until(partial(clients, run, name), f"a client of {name}", _SEEN_S)
-        clients(run, name)[0].kill()
+        run.until(partial(kill_client, run, name), f"a client of {name}", _SEEN_S)
     logs.fill([[f"{_END_S} end"]] * _LOGS)
     wanted = recount()
     run.until(lambda: len(logs.results()) >= len(wanted), "all results", _SEEN_S)
