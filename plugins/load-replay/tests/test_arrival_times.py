@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from heron.errors import UsageError
 from heron_load_replay.arrival_times import ArrivalTimes, parse_speed, task_partitions
 from heron_load_replay.latency_histogram import LatencyHistogram
-from heron_load_replay.replay_spout import ReplayOrder
+from heron_load_replay.replay_order import ReplayOrder
 
 SPEEDS = st.floats(min_value=0.01, max_value=100.0)
 

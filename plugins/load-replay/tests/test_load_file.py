@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from heron_load_replay.load_file import FORMAT, LoadDescription, SpoutLoad, read_description, read_rows, write_load
+from heron_load_replay.load_description import FORMAT, LoadDescription, SpoutLoad
+from heron_load_replay.load_file import read_description, read_rows, write_load
 from heron_load_replay.load_rows import LoadRow
 from heron_load_replay.plain_rows import LoadFileError, packed_row
 

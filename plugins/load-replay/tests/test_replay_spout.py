@@ -11,11 +11,13 @@ import pytest
 from heron.api.component import SpoutCollector
 from heron.api.context import TopologyContext
 from heron_load_replay import replay_spout
-from heron_load_replay.load_file import FORMAT, LoadDescription, SpoutLoad, write_load
+from heron_load_replay.load_description import FORMAT, LoadDescription, SpoutLoad
+from heron_load_replay.load_file import write_load
 from heron_load_replay.load_rows import LoadRow
 from heron_load_replay.plain_rows import LoadFileError, packed_row
+from heron_load_replay.replay_order import ReplayOrder, order_config
 from heron_load_replay.replay_result import TaskResult, merged, read_results, result_lines
-from heron_load_replay.replay_spout import ReplayOrder, ReplaySpout, order_config
+from heron_load_replay.replay_spout import ReplaySpout
 
 LOAD = LoadDescription(FORMAT, "t", 0.0, 1.0, shape=False, spouts={"words": SpoutLoad({"default": ("word",)}, (3, 1))})
 ROWS = [

@@ -12,8 +12,8 @@ from heron.api.definition import TopologyDefinition
 from heron.errors import UsageError
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron_load_replay.capturing import key_fields, spout_tasks
-from heron_load_replay.load_file import FORMAT, LoadDescription, SpoutLoad
-from heron_load_replay.replay_spout import ORDER_KEY
+from heron_load_replay.load_description import FORMAT, LoadDescription, SpoutLoad
+from heron_load_replay.replay_order import ORDER_KEY
 from heron_load_replay.replayed_topology import ReplayTerms, replayed
 
 FILE, RESULTS = Path("/load.parquet"), Path("/results")

@@ -73,7 +73,7 @@ class HostBlocks:
         """Return the list with a block, in place of that of the same host; the host is not allowed any more."""
         others = tuple(each for each in self.blocks if each.host != block.host)
         allowed = {host: until_s for host, until_s in self.allowed.items() if host != block.host}
-        return HostBlocks((*others, block), allowed)
+        return HostBlocks(tuple(sorted((*others, block), key=lambda each: each.host)), allowed)
 
     def without(self, host: str, until_s: float) -> HostBlocks:
         """Return the list without a host, which the judge leaves alone until `until_s`."""

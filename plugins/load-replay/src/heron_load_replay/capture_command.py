@@ -12,7 +12,7 @@ from heron_cli.commands.options import RemoteOptions, remote_options, topology_a
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.view.text import echo, format_bytes, format_count, print_json
 from heron_load_replay.capturing import CaptureTerms, capture_topology, described
-from heron_load_replay.load_file import LoadDescription, write_load
+from heron_load_replay.load_description import LoadDescription
 from heron_load_replay.load_rows import load_rows
 
 __all__ = ["capture"]
@@ -47,6 +47,8 @@ def capture(name: str, seconds: float, out: Path, shape: bool, limit: int, optio
     Each task may spend a hundredth of its time on it: of a faster spout, the file has a sample of the values, and every
     arrival. The topology must allow values with topology.inspect.tuples; it need not for --shape.
     """
+    from heron_load_replay.load_file import write_load  # noqa: PLC0415  # it imports Arrow, which other commands need not wait for
+
     terms = CaptureTerms(seconds, limit * _MIB, shape)
     with options.connect(name) as client:
         choice = replace(options.choice, name=client.profile)

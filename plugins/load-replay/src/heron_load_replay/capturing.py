@@ -11,7 +11,7 @@ from heron.errors import UsageError
 from heron.planner.packing_plan import PackingPlan
 from heron.spi.task_capture import TaskCapture
 from heron_cli.topologies.running.remote_topology import RemoteTopology
-from heron_load_replay.load_file import FORMAT, LoadDescription, SpoutLoad
+from heron_load_replay.load_description import FORMAT, LoadDescription, SpoutLoad
 from heron_load_replay.load_rows import CapturedTask
 
 __all__ = ["CaptureTerms", "capture_topology", "described", "key_fields", "spout_tasks"]

@@ -1,28 +1,26 @@
 """The file of a captured load: Parquet, one row for each kept tuple, and a description in its metadata.
 
-docs/load.md describes the columns. `FORMAT` grows when an older reader would misread a file; other numbers are refused.
+docs/load.md describes the columns.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Final
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from heron.spi.typed_values import decode_json
+from heron_load_replay.load_description import FORMAT, LoadDescription
 from heron_load_replay.load_rows import LoadRow
 from heron_load_replay.plain_rows import LoadFileError
 
-__all__ = ["FORMAT", "LoadDescription", "SpoutLoad", "read_description", "read_rows", "write_load"]
+__all__ = ["read_description", "read_rows", "write_load"]
 
-FORMAT: Final = 1
 _KEY = b"heron.load"
 _GROUP_ROWS = 16_384
 _NAMES = pa.dictionary(pa.int32(), pa.string())
@@ -38,37 +36,6 @@ _SCHEMA = pa.schema(
         pa.field("values", pa.binary(), nullable=False),
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SpoutLoad:
-    """What a spout has emitted: the fields of its streams, and the tuples of each of its tasks, by partition."""
-
-    streams: dict[str, tuple[str, ...]]
-    tuples: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadDescription:
-    """What a file holds. `kept` rows stand for the tuples; `after_limit` tuples are not in the file.
-
-    `unkept` counts the tuples whose values could not be captured, by the reason; their rows have values of neighbours.
-    """
-
-    format: int
-    topology: str
-    began_at_s: float
-    seconds: float
-    shape: bool
-    spouts: dict[str, SpoutLoad]
-    kept: int = 0
-    after_limit: int = 0
-    unkept: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def tuples(self) -> int:
-        """The tuples of all spouts."""
-        return sum(sum(each.tuples) for each in self.spouts.values())
 
 
 def write_load(path: Path, description: LoadDescription, rows: Iterable[LoadRow]) -> None:

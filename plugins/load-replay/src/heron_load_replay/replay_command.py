@@ -11,7 +11,6 @@ from heron_cli.commands.completion import complete_file
 from heron_cli.commands.options import ChoiceOptions, choice_options, profile_option, verbose_option
 from heron_cli.foreground.run_report import check_report_path
 from heron_cli.view.text import echo
-from heron_load_replay.load_file import read_description
 from heron_load_replay.replay_result import result_lines
 from heron_load_replay.replaying import ReplayTarget, replay_load, system_terms
 
@@ -60,6 +59,8 @@ def replay(  # noqa: PLR0913, PLR0917 - one parameter for each option
     with all that they write elsewhere. The tuples of an open system are due at the times of the file, or at a fixed
     rate, and do not wait for each other. A latency begins when the tuple was due.
     """
+    from heron_load_replay.load_file import read_description  # noqa: PLC0415  # it imports Arrow, which other commands need not wait for
+
     if report:
         check_report_path(report)
     load = read_description(file)

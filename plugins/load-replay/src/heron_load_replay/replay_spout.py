@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from heron.api.context import TopologyContext
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
 from heron.spi.typed_values import convert_value
-from heron_load_replay.arrival_times import ArrivalTimes, task_partitions
+from heron_load_replay.arrival_times import task_partitions
 from heron_load_replay.latency_histogram import LatencyHistogram
 from heron_load_replay.load_file import read_rows
 from heron_load_replay.plain_rows import LoadFileError, read_plain
+from heron_load_replay.replay_order import ORDER_KEY, ReplayOrder
 from heron_load_replay.replay_result import TaskResult, write_result
 
-__all__ = ["ORDER_KEY", "ReplayOrder", "ReplaySpout", "order_config"]
+__all__ = ["ReplaySpout"]
 
-ORDER_KEY: Final = "load.replay"
 _BURST = 64  # tuples that are due and emitted in one call: acks are taken between calls
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayOrder:
-    """What a spout replays: `partitions` of the spout `component` in a file, and where its results go.
-
-    `speed` and `rate` are those of `ArrivalTimes`; `rate` is that of all tasks of this spout together. `seconds` is how
-    long the capture lasted.
-    """
-
-    file: str
-    results: str
-    partitions: tuple[int, ...]
-    speed: float
-    rate: float
-    seconds: float
-
-    def arrivals(self, partitions: range) -> ArrivalTimes:
-        """Return the arrivals at a task with these partitions, by their part of the tuples."""
-        own, every = sum(self.partitions[each] for each in partitions), sum(self.partitions)
-        return ArrivalTimes(self.speed, self.rate * own / every if every else 0.0)
-
-
-def order_config(order: ReplayOrder) -> dict[str, object]:
-    """Return the configuration of a component that has this order."""
-    return {ORDER_KEY: asdict(order)}
 
 
 class ReplaySpout(Spout):

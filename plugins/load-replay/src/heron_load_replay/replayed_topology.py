@@ -16,9 +16,9 @@ from heron.api.definition import ComponentDefinition, ComponentKind, GroupingKin
 from heron.errors import UsageError, known
 from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.profiles.overrides import Overrides
-from heron_load_replay.load_file import LoadDescription, SpoutLoad
+from heron_load_replay.load_description import LoadDescription, SpoutLoad
+from heron_load_replay.replay_order import ReplayOrder, order_config
 from heron_load_replay.replay_result import TRACKING
-from heron_load_replay.replay_spout import ReplayOrder, order_config
 
 __all__ = ["ReplayTerms", "ReplayedTopology", "replayed", "tracks_acks"]
 

@@ -15,7 +15,7 @@ from heron_cli.foreground.run_report import RunRequest
 from heron_cli.interrupts import Interrupts
 from heron_cli.topologies.environment import ProfileChoice
 from heron_load_replay.arrival_times import parse_speed
-from heron_load_replay.load_file import LoadDescription
+from heron_load_replay.load_description import LoadDescription
 from heron_load_replay.replay_result import ReplayResult, merged, read_results
 from heron_load_replay.replayed_topology import ReplayedTopology, ReplayTerms, tracks_acks
 

@@ -13,7 +13,7 @@ from heron.errors import TopologyFailedError, UsageError
 from heron_cli.commands.completion import complete_file
 from heron_cli.commands.options import ChoiceOptions, choice_options, profile_option, verbose_option
 from heron_cli.view.text import echo
-from heron_load_replay.load_file import LoadDescription, read_description
+from heron_load_replay.load_description import LoadDescription
 from heron_load_replay.replay_result import TRACKING, ReplayResult, result_lines
 from heron_load_replay.replayed_topology import ReplayTerms, tracks_acks
 from heron_load_replay.replaying import ReplayTarget, replay_load, system_terms
@@ -57,6 +57,8 @@ def size(  # noqa: PLR0913, PLR0917 - one parameter for each option
     It replays the load, computes the tasks with the model of the health manager, and replays it again with these tasks.
     The second replay shows whether the model was right.
     """
+    from heron_load_replay.load_file import read_description  # noqa: PLC0415  # it imports Arrow, which other commands need not wait for
+
     load = read_description(file)
     terms = system_terms(file, speed, rate, None)
     run = ReplayTarget(target, arguments, options.choose(profile), None, verbose)
