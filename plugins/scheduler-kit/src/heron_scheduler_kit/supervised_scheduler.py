@@ -15,6 +15,7 @@ from typing import ClassVar
 import msgspec
 
 from heron.clock import monotonic_s
+from heron.driver_kit.child_processes import ProcessIdentity
 from heron.driver_kit.private_files import check_private, make_private_dir
 from heron.errors import SchedulerError, known, nearest
 from heron.spi.scheduler import (
@@ -125,6 +126,8 @@ class SupervisedScheduler(Scheduler):
         elif folder.path.exists() and not folder.is_of_another(topology_id):
             message = f"the supervisor of {topology!r} does not end; {folder.processes_file} has its process id"
             raise SchedulerError(message)
+        if processes is not None:
+            self._wait_for_exit(processes.supervisor)
         self._reap()
 
     def restart(self, topology: str, container_id: int) -> None:
@@ -225,6 +228,14 @@ class SupervisedScheduler(Scheduler):
                 request(folder, {"op": "kill"}, max(_POLL_S, deadline_s - monotonic_s()))
             pause.wait(_POLL_S)
         return None
+
+    def _wait_for_exit(self, supervisor: ProcessIdentity) -> None:
+        """The job has ended; an interpreter needs a moment more, and callers count what still runs."""
+        deadline_s = monotonic_s() + self.end_s
+        pause = threading.Event()
+        while supervisor.alive() and monotonic_s() < deadline_s:
+            self._reap()
+            pause.wait(_POLL_S)
 
     def _reap(self) -> None:
         self._supervisors = [each for each in self._supervisors if each.poll() is None]
