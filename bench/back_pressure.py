@@ -35,7 +35,7 @@ class BackPressure(Bench):
     def _figures(pace: Pace, job: Job) -> dict[tuple[str, str], float]:
         """Measure twice the window with the slow bolt, and one window with the fast bolt."""
         with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
-            trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+            trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
             slow_s = trial.wait(pace.warm_up_s)
             before = _largest(trial.processes())
             end_s = trial.wait(2 * pace.window_s)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from bench.auto_scale import AutoScale
 from bench.back_pressure import BackPressure
 from bench.bench_kind import Bench
+from bench.capture_cost import CaptureCost
 from bench.checkpoints import CheckpointLatency, Checkpoints, RestoreState
 from bench.child_pipe import ChildPipe
 from bench.encryption import Encryption
 from bench.health_cost import HealthCost
 from bench.job import ATLEAST, ATMOST, Job
 from bench.jvm_words import JvmWords
+from bench.kafka_in_out import KafkaBench
 from bench.latency import Latency
 from bench.live_update import LiveUpdate
 from bench.many_containers import ManyContainers
@@ -68,6 +70,8 @@ BENCHES: tuple[Bench, ...] = (
     ChildPipe("ChildPipe"),
     JvmWords("JvmWords", Job("simplified_word_count")),
     ScribeIn("ScribeIn"),
+    KafkaBench("KafkaIn", "in"),
+    KafkaBench("KafkaOut", "out"),
     StartUp("StartUp"),
     Memory("Memory"),
     ManyContainers("ManyContainers"),
@@ -75,6 +79,7 @@ BENCHES: tuple[Bench, ...] = (
     TrackerLoad("TrackerLoad1000", topologies=20, tasks=50, largest=1_000, clients=100),
     UiCost("UiCost", _WORDS),
     TraceCost("TraceCost", _WORDS),
+    CaptureCost("CaptureCost", _WORDS),
     HealthCost("HealthCost", sizes=(200, 10_000)),
     Recovery("Recovery"),
     LiveUpdate("LiveUpdate", keys=1_000, value_bytes=10),

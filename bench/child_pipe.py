@@ -77,7 +77,7 @@ class ChildPipe(Bench):
 def _engine(mode: str, pace: Pace) -> _Use:
     job = Job("child_words").in_mode(mode)
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
-        trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+        trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
         trial.wait(pace.warm_up_s + job.warm_up_s())
         use = use_in_window(trial, pace.window_s, 1)
         if job.acked:  # at most once the spout is many times faster than the child, and half a million words wait

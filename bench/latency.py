@@ -42,7 +42,7 @@ class Latency(Bench):
     def _late_ms(self, pace: Pace, mode: str) -> list[float]:
         job = Job("low_throughput", ("--rate", str(self.rate))).in_mode(mode)
         with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
-            trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+            trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
             start_s = trial.wait(pace.warm_up_s)
             end_s = trial.wait(pace.window_s)
             trial.wait_for_note(LAST, 1, end_s)

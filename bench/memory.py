@@ -40,7 +40,7 @@ def _largest(pace: Pace, mode: str) -> dict[str, int]:
     largest: defaultdict[str, int] = defaultdict(int)
     job = Job("low_throughput", ("--rate", "10")).in_mode(mode)
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
-        trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+        trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
         trial.wait(_SETTLE_S)
         for each in trial.processes():
             role = "idle instance" if each.instance else each.role

@@ -10,7 +10,7 @@ from bench.findings import Findings, Pace, median_row
 from bench.records import BenchError
 from bench.trial import Trial
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "note_of"]
 
 _ELEMENTS_PER_S = 500_000  # a first guess of the rate, so that a run takes about the time of the pace
 
@@ -49,11 +49,12 @@ class Pipeline(Bench):
         words = ("--work", self.work, "--form", form, "--elements", str(elements))
         with Trial("pipeline_forms", *words, engine=pace.engine) as trial:
             trial.end()
-            begin_s, _ = _note(trial, "begin")
-            end_s, count = _note(trial, "end")
+            begin_s, _ = note_of(trial, "begin")
+            end_s, count = note_of(trial, "end")
         return elements / (end_s - begin_s), count
 
 
-def _note(trial: Trial, name: str) -> tuple[float, int]:
+def note_of(trial: Trial, name: str) -> tuple[float, int]:
+    """The time and the number that a topology has noted under a name."""
     time_s, count = (trial.records.folder / name).read_text(encoding="utf-8").split()
     return float(time_s), int(count)

@@ -53,7 +53,7 @@ class PoisonRecords(Bench):
 def _window(subject: str, pace: Pace) -> WindowUse:
     job = Job("poison_records", _ARGUMENTS[subject])
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
-        trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+        trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
         trial.wait(pace.warm_up_s + 1.0)  # numpy is loaded, and the first records are given up
         found = use_in_window(trial, max(pace.window_s, _WINDOW_S), 1)
         report, good = trial.end(), job.compare(trial.records)

@@ -74,7 +74,7 @@ def findings_of(bench: Throughput, mode: str, roles: Profile) -> Findings:
 def _profile(job: Job, pace: Pace, folder: Path) -> tuple[float, Profile]:
     tasks = job.last_tasks()
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
-        trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+        trial.wait_until(lambda _: trial.records.has_begun(LAST, tasks), _START_WITHIN_S)
         trial.wait(pace.warm_up_s + job.warm_up_s())
         start_s, before = monotonic(), threads_of(trial.processes())
         trial.wait(pace.window_s)

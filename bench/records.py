@@ -61,6 +61,14 @@ class Records:
         all_noted = len(counts) == tasks and all(task.times_s for task in counts)  # a file may have no line yet
         return min(task.times_s[-1] for task in counts) if all_noted else 0.0
 
+    def has_begun(self, component: str, tasks: int) -> bool:
+        """Whether all tasks of a component have recorded counts, and one of them has received a tuple.
+
+        Bolts record at ticks, so on a busy machine the first records are those of a topology whose spouts still start.
+        """
+        last_s = self.last_note_s(component, tasks)
+        return last_s > 0 and self.total_at(component, last_s) > 0
+
     def results(self, component: str) -> list[object]:
         """Return the final results of the tasks of a component."""
         files = sorted(self.folder.glob(f"{component}-*.json"))

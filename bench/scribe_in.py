@@ -86,7 +86,7 @@ def _collector(job: Job, pace: Pace) -> _Use:
         trial.wait_until(lambda _: folder.exists() and bool(announced(folder)), _START_WITHIN_S)
         ((host, port),) = announced(folder)
         with _running("load", f"{host}:{port}"):
-            trial.wait_until(lambda _: trial.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+            trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
             trial.wait(pace.warm_up_s + job.warm_up_s())
             use = use_in_window(trial, pace.window_s, 1)
     return _Use(use.per_s, use.cores["lines"] / use.per_s * 1e6)

@@ -49,7 +49,7 @@ class SparkLatency(Bench):
     def _ours_ms(self, home: SparkHome, pace: Pace) -> list[float]:
         job = Job("paced_word_count", ("--rate", str(self.rate)))
         with Submission(home.folder, CLUSTER, job, pace.engine) as run:
-            run.wait_until(lambda _: run.records.last_note_s(LAST, 1) > 0, _START_WITHIN_S)
+            run.wait_until(lambda _: run.records.has_begun(LAST, 1), _START_WITHIN_S)
             start_s = run.wait(2 * pace.warm_up_s)
             end_s = run.wait(pace.window_s)
             run.wait_for_note(LAST, 1, end_s)

@@ -62,7 +62,7 @@ class SparkWordCount(Bench):
     def _rate(self, home: SparkHome, profile: str, pace: Pace) -> _Rate:
         tasks = self.job.last_tasks()
         with Submission(home.folder, profile, self.job, pace.engine) as run:
-            run.wait_until(lambda _: run.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+            run.wait_until(lambda _: run.records.has_begun(LAST, tasks), _START_WITHIN_S)
             run.wait(2 * pace.warm_up_s)
             others = OtherPrograms()
             start_s, before = monotonic_s(), run.processes()

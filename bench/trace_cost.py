@@ -50,7 +50,7 @@ class TraceCost(Bench):
         rounds = _ROUNDS * pace.pairs
         limit_s = int(_START_WITHIN_S + rounds * 3 * (pace.window_s + 5 * _BETWEEN_S) + 120)
         with Trial(job.topology, *job.arguments, engine=pace.engine, timeout_s=limit_s) as trial:
-            trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+            trial.wait_until(lambda _: trial.records.has_begun(LAST, tasks), _START_WITHIN_S)
             trial.wait(pace.warm_up_s + job.warm_up_s())
             for number in range(rounds):
                 settings = [0, _ONE_IN, _MORE]

@@ -52,7 +52,7 @@ class UiCost(Bench):
         rounds = _ROUNDS * pace.pairs
         limit_s = int(_START_WITHIN_S + rounds * 3 * (pace.window_s + 2 * _BETWEEN_S) + 120)
         with Trial(self.job.topology, *self.job.arguments, engine=pace.engine, timeout_s=limit_s) as trial:
-            trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+            trial.wait_until(lambda _: trial.records.has_begun(LAST, tasks), _START_WITHIN_S)
             with _serving(trial) as (process, url), _OpenPage(_page_of(trial, url)) as page:
                 trial.wait(_SETTLED_S)
                 for number in range(rounds):

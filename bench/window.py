@@ -90,7 +90,7 @@ def measure_heron(job: Job, pace: Pace) -> Measured:
     """
     tasks = job.last_tasks()
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
-        trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+        trial.wait_until(lambda _: trial.records.has_begun(LAST, tasks), _START_WITHIN_S)
         trial.wait(pace.warm_up_s + job.warm_up_s())
         others = OtherPrograms()
         start_s, before = monotonic(), trial.processes()

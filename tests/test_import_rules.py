@@ -8,7 +8,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "heron-core" / "src" / "heron"
-KITS = {"heron_cli", "heron_health_manager", "heron_simulator", "heron_testing", "heron_testing_servers"}
+KITS = {
+    "heron_cli",
+    "heron_health_manager",
+    "heron_load_replay",
+    "heron_simulator",
+    "heron_testing",
+    "heron_testing_servers",
+}
 SERVICES = {"heron_service_tracker", "heron_service_ui"}
 PUBLISHED = {"api", "author_text", "clock", "driver_kit", "errors", "spi", "state_machine"}
 

@@ -4,8 +4,8 @@ The folder ``plugins/scheduler-local/`` has the distribution ``heron-scheduler-l
 ``heron_scheduler_local``, the group ``heron.scheduler`` and the name ``local``. A bundle has no code, so it has no
 import package and no entry point. A compat plugin that installs a foreign package has the import package of that name.
 A connector is imported by pipelines and a runtime by topologies, so they have no entry point. A service is a
-command, so its entry point ``NAME`` is in the group ``heron.command``. A library (the command, the kits) has no family:
-``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
+command, so its entry point ``NAME`` is in the group ``heron.command``. A library (the command, the kits, the replay of
+load) has no family: ``plugins/cli/`` is ``heron-cli`` is ``heron_cli``.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ FAMILIES = {
     "serializer", "service", "state", "statemgr", "store", "task", "uploader",
 }  # fmt: skip
 LIBRARIES = {
-    "cli", "driver-kit", "hdfs-kit", "packing-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit", "streamlet",
-    "testing", "testing-servers",
+    "cli", "driver-kit", "hdfs-kit", "load-replay", "packing-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit",
+    "streamlet", "testing", "testing-servers",
 }  # fmt: skip
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]

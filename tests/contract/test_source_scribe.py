@@ -46,7 +46,6 @@ class TestScribeSource(SourceContract):
     """The source is the server; a collector is a partition."""
 
     program = Path(__file__).parent / "programs" / "read_scribe.py"
-    updates = (1, 2)
     listens = True
     server_goes_away = False
 

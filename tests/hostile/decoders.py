@@ -63,6 +63,7 @@ from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, Versioned
+from heron.spi.task_capture import decode_capture
 from heron.spi.task_memory import decode_memory
 from heron.spi.task_profile import decode_profile
 from heron.spi.task_stacks import decode_stacks
@@ -266,6 +267,7 @@ def _documents() -> Iterable[Decoder]:
         "profile": decode_profile,
         "memory": decode_memory,
         "tuples": decode_tuples,
+        "capture": decode_capture,
         "physical-plan": partial(decode_physical_plan, place="p"),
         "packing-plan": partial(decode_packing_plan, place="p"),
         "topology": partial(decode_topology, place="p"),

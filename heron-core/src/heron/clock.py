@@ -13,6 +13,7 @@ __all__ = [
     "monotonic_ns",
     "monotonic_s",
     "thread_cpu_clock",
+    "thread_cpu_s",
     "wait_for",
     "wall_ns",
     "wall_s",
@@ -29,6 +30,10 @@ monotonic_ns = time.monotonic_ns
 
 wall_ns = time.time_ns
 """The scale of `wall_s` in nanoseconds."""
+
+
+thread_cpu_s = time.thread_time
+"""Processor seconds of the calling thread."""
 
 
 class Clock(Protocol):

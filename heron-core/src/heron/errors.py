@@ -15,6 +15,7 @@
     ├── UnreachableError        a running topology does not answer; the outcome is unknown (exit code 1)
     ├── PackingError            the instances do not fit their containers
     ├── SchedulerError          containers cannot be started, changed or stopped
+    │   └── HostsNotAvoidedError  the scheduler cannot keep containers away from hosts
     ├── PackageError            a package cannot be made, moved or trusted
     ├── CheckpointError         a checkpoint cannot be stored, loaded or used
     │   └── TornCheckpointError  an object of it is not what was stored
@@ -46,6 +47,7 @@ __all__ = [
     "ConnectorError",
     "EmitError",
     "HeronError",
+    "HostsNotAvoidedError",
     "IllegalTransitionError",
     "KeyedStateError",
     "LimitExceededError",
@@ -139,6 +141,10 @@ class PackingError(HeronError):
 
 class SchedulerError(HeronError):
     """Containers cannot be started, changed or stopped."""
+
+
+class HostsNotAvoidedError(SchedulerError):
+    """The scheduler cannot keep containers away from hosts. Nothing was changed."""
 
 
 class PackageError(HeronError):

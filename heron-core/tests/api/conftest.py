@@ -68,6 +68,9 @@ class RecordingSpoutCollector:
     def report_error(self, error: Exception) -> None:
         self.calls.append(("report_error", error))
 
+    def set_probability(self, probability: float) -> None:
+        self.calls.append(("set_probability", probability))
+
 
 @dataclass
 class RecordingBoltCollector:
@@ -120,6 +123,9 @@ class RecordingBoltCollector:
 
     def report_error(self, error: Exception) -> None:
         self.calls.append(("report_error", error))
+
+    def set_probability(self, probability: float) -> None:
+        self.calls.append(("set_probability", probability))
 
 
 class LoneContext(TopologyContext):

@@ -50,8 +50,8 @@ def built(name: str) -> TopologyDefinition:
 
 
 def test_every_example_is_checked_here() -> None:
-    """A new example must not escape these tests."""
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(TASKS)
+    """A new example must not escape these tests; the tests of the health manager build `hosts`, which imports it."""
+    assert {path.stem for path in EXAMPLES.glob("*.py")} - {"hosts"} == set(TASKS)
 
 
 @pytest.mark.parametrize("name", TASKS)

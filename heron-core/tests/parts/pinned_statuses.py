@@ -21,7 +21,7 @@ from heron.ipc.documents.status import (
     UserErrorStatus,
 )
 
-__all__ = ["FORMER_STATUSES", "STATUS_WITH_USER_ERRORS"]
+__all__ = ["FORMER_STATUSES", "STATUS_WITH_SHED"]
 
 STATUS = TopologyStatus(
     topology="words",
@@ -88,6 +88,10 @@ STATUS_WITH_USER_ERRORS = replace(
         ),
     ),
 )
+STATUS_WITH_SHED = replace(
+    STATUS_WITH_USER_ERRORS,
+    components=(ComponentStatus("lines", "spout", 1, emitted=12, reported_tasks=1, shed=3),),
+)
 FORMER_STATUSES = {
     "status": STATUS,
     "status-with-processes": STATUS_WITH_PROCESSES,
@@ -99,4 +103,5 @@ FORMER_STATUSES = {
     "status-with-reported-tasks": STATUS_WITH_REPORTED_TASKS,
     "status-with-keys": STATUS_WITH_KEYS,
     "status-with-failed-number": STATUS_WITH_FAILED_NUMBER,
+    "status-with-user-errors": STATUS_WITH_USER_ERRORS,
 }

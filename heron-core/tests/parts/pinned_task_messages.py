@@ -25,6 +25,19 @@ TASK_MESSAGES = (
             request_id=19, component="lines", task_id=1, wait_s=5.0, drop=True, ids=["1-3-1", "1-3-2"]
         )
     ),
+    Envelope(
+        capture_request=pb.CaptureRequest(
+            request_id=20,
+            component="lines",
+            task_id=1,
+            wait_s=5.0,
+            seconds=10.0,
+            most_bytes=1 << 20,
+            shape=True,
+            keys=[pb.KeyField(stream="default", field="word")],
+            salt=b"salt",
+        )
+    ),
     Envelope(task_answer=pb.TaskAnswer(request_id=16, document=b"{}", refusal="busy", failure="ended")),
     Envelope(long_call=_LONG_CALL),
     Envelope(traces_request=pb.TracesRequest(request_id=17, limit=50)),

@@ -43,13 +43,17 @@ class SpoutBench:
     """A spout task; the test reads its data-out queue."""
 
     def __init__(
-        self, component: type[Spout], until: Callable[[SpoutBench], bool], plan: PhysicalPlan | None = None
+        self,
+        component: type[Spout],
+        until: Callable[[SpoutBench], bool],
+        plan: PhysicalPlan | None = None,
+        runner: type[SpoutRunner] = SpoutRunner,
     ) -> None:
         spec = instance_spec("spout", 1)
         settings = EngineSettings()
         self.gateway = Gateway(spec, settings)
         self.task = Task(spec, settings, self.gateway, plan or spout_plan())
-        self.runner = SpoutRunner(self.task, When(lambda: until(self)), component)
+        self.runner = runner(self.task, When(lambda: until(self)), component)
 
     def output(self) -> list[object]:
         """Plan version, destinations and values (or ``"END"``) of each segment, and the phase of each report."""

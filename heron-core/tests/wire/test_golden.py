@@ -7,13 +7,16 @@ stay as they are.
 from __future__ import annotations
 
 import datetime
+import math
 import pickle
+import struct
 from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from heron.errors import RemoteProtocolError
 from heron.instance.acks.tracked_batch import tracked_batch
 from heron.instance.codec.batch_codec import decode_columns
 from heron.ipc import control_pb2 as pb
@@ -30,6 +33,8 @@ from heron.ipc.frames.frame import (
     SegmentHead,
     SegmentKind,
     frame_header,
+    kept_option,
+    kept_probability,
     marker_segment,
     option,
     parse_frame_header,
@@ -60,7 +65,7 @@ from parts.pinned_plans import (
     PHYSICAL_WITH_UPDATE,
     TOPOLOGY,
 )
-from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_USER_ERRORS
+from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_SHED
 from parts.pinned_taken_frames import TAKEN_FRAMES
 from parts.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 
@@ -209,6 +214,19 @@ TUPLES_OF_A_UNIT = segment(
     + option(OptionTag.UNIT, b""),
 )
 
+TUPLES_KEPT = segment(
+    (6,),
+    b"payload",
+    kind=SegmentKind.TUPLES,
+    encoding=Encoding.PICKLE,
+    stream=1,
+    plan_version=3,
+    source_task=5,
+    incarnation=65537,
+    rows=2,
+    options=kept_option(0.125),
+)
+
 
 def marker(kind: Marker, value: int) -> bytes:
     return marker_segment((6, 9), kind, value, plan_version=3, source_task=5, incarnation=65537)
@@ -229,6 +247,7 @@ FRAMES: dict[str, bytes] = {
     "segment-tuples-retargeted": bytes(retargeted(TUPLES, (9,))),
     "segment-tuples-unit": TUPLES_OF_A_UNIT,
     "segment-traced": TRACED_SEGMENT,
+    "segment-tuples-kept": TUPLES_KEPT,
     "segment-no-destination": segment(
         (),
         b"",
@@ -267,7 +286,7 @@ DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
     "packing-plan": encode_plan(PACKING),
     "physical-plan-with-undivided": encode_plan(PHYSICAL_WITH_UNDIVIDED),
-    "status-with-user-errors": encode_status(STATUS_WITH_USER_ERRORS),
+    "status-with-shed": encode_status(STATUS_WITH_SHED),
     "metrics-table-of-series": encode_metrics(table_of(METRICS_TABLE)),
 }
 
@@ -415,7 +434,7 @@ def test_documents_decode() -> None:
     assert decode_physical_plan(read("physical-plan-with-undivided.json"), "golden") == PHYSICAL_WITH_UNDIVIDED
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
-    assert decode_status(read("status-with-user-errors.json")) == STATUS_WITH_USER_ERRORS
+    assert decode_status(read("status-with-shed.json")) == STATUS_WITH_SHED
     for name in ("metrics-table", "metrics-table-of-series"):  # the first is of an earlier version
         assert decode_metrics(read(f"{name}.json")) == METRICS_TABLE
 
@@ -425,6 +444,28 @@ def test_a_batch_that_is_one_root_decodes() -> None:
     batch = tracked_batch(parse_segment(read("segment-tuples-unit.bin"), 0), 6)
     assert batch is not None
     assert (batch.tuples, batch.rows, batch.root_base) == (50_000, 1, int.from_bytes(b"8765432\0", "little"))
+
+
+def test_the_probability_of_kept_rows_decodes() -> None:
+    """Without the option nothing was shed; a receiver refuses a probability that would make weights senseless."""
+    assert kept_probability(parse_segment(read("segment-tuples-kept.bin"), 0)) == 0.125
+    assert kept_probability(parse_segment(read("segment-tuples-unit.bin"), 0)) == 1.0
+    assert kept_option(1.0) == b""
+    for wrong in (struct.pack("<d", 0.0), struct.pack("<d", 1.5), struct.pack("<d", math.nan), b"short"):
+        data = segment(
+            (6,),
+            b"",
+            kind=SegmentKind.TUPLES,
+            encoding=Encoding.NONE,
+            stream=0,
+            plan_version=1,
+            source_task=5,
+            incarnation=1,
+            rows=1,
+            options=option(OptionTag.KEPT, wrong),
+        )
+        with pytest.raises(RemoteProtocolError, match="impossible probability"):
+            kept_probability(parse_segment(data, 0))
 
 
 def test_a_pickled_payload_decodes() -> None:

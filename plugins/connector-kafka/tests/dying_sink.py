@@ -68,9 +68,11 @@ def main(servers: str, topic: str, folder: str, instant: str) -> None:
     complete = Path(folder, "complete")
     run = Path(folder, "sink")
     sink: KafkaSink[int] = KafkaSink(servers, topic, value=str, transactions=Transactions("numbers", Path(folder, "s")))
+    staged = sink._staged
+    assert staged is not None
     if run.exists():  # the sink travels from the command to each process of the task
-        sink._run = run.read_text()
-    run.write_text(sink._run)
+        staged._run = run.read_text()
+    run.write_text(staged._run)
     sink.setup(StageContext("numbers"))
     begin = int(complete.read_text()) if complete.exists() else 0
     sink.restore(begin)

@@ -24,8 +24,8 @@ from heron.errors import ConnectorError, UnreachableError, UsageError
 from heron_connector_kafka import KafkaSink, KafkaSource, Transactions, topic_watch, transactions
 from heron_connector_kafka import source as source_module
 from heron_connector_kafka.cluster import Cluster
+from heron_connector_kafka.outgoing import Outgoing, decoded, encoded
 from heron_connector_kafka.reader import PartitionReader, Place
-from heron_connector_kafka.staging import Outgoing, append, records_of
 from heron_connector_kafka.topic_watch import TopicWatch
 from heron_connector_kafka.transactions import TransactionWriter, is_written
 from heron_streamlet import Builder, Items
@@ -108,18 +108,18 @@ def test_file_appears_when_it_is_complete_and_has_what_was_put(tmp_path: Path) -
     folder = StagingFolder(tmp_path, "counts", "run", 1)
     records = [Outgoing(b"k", b"v"), Outgoing(None, None), Outgoing(b"", b"")]
     for each in records:
-        append(folder.file(), each)
+        folder.append(encoded(each))
     assert folder.staged(2) == []
     folder.prepare(12)
     folder.prepare(13)
     (file,) = folder.staged(2)
-    assert (file.checkpoint, file.run, file.task, list(records_of(file.path))) == (12, "run", 1, records)
+    assert (file.checkpoint, file.run, file.task, list(map(decoded, file.messages()))) == (12, "run", 1, records)
     other = StagingFolder(tmp_path, "counts", "run", 0)
     assert other.staged(2) == []
     assert other.staged(1) == [file]  # an update has removed task 1
     file.path.write_bytes(file.path.read_bytes()[:-1])
     with pytest.raises(ConnectorError, match=r"staged: the file is cut"):
-        list(records_of(file.path))
+        list(file.messages())
 
 
 class Electing:
@@ -319,7 +319,7 @@ def test_call_that_ignores_its_timeout_ends_the_commit_and_the_next_one_writes(
     monkeypatch.setattr(transactions, "TIMEOUT_S", 0.05)
     monkeypatch.setattr(transactions, "_LATE_S", 0.05)
     folder = StagingFolder(tmp_path, "counts", "run", 0)
-    append(folder.file(), Outgoing(None, b"x"))
+    folder.append(encoded(Outgoing(None, b"x")))
     folder.prepare(1)
     (file,) = folder.staged(1)
     first, second = Hanging(), Hanging()

@@ -20,7 +20,7 @@ from heron.api import TopologyReliabilityMode
 from heron.errors import ConnectorError, UnreachableError, UserCodeError
 from heron_connector_kafka import KafkaSink, KafkaSource, NewRecord, Transactions, cluster, immediate, transactions
 from heron_connector_kafka.cluster import Cluster
-from heron_connector_kafka.staging import Outgoing, append
+from heron_connector_kafka.outgoing import Outgoing, encoded
 from heron_connector_kafka.transactions import TransactionWriter
 from heron_streamlet.connectors.staging import StagingFolder
 from heron_streamlet.connectors.transformer import StageContext
@@ -181,7 +181,7 @@ def test_older_process_of_a_task_is_refused_and_writes_nothing_twice(
     topic = topics.make()
     folder = StagingFolder(tmp_path, "counts", "run", 0)
     for checkpoint in (1, 2):
-        append(folder.file(), Outgoing(None, str(checkpoint).encode()))
+        folder.append(encoded(Outgoing(None, str(checkpoint).encode())))
         folder.prepare(checkpoint)
     first, second = folder.staged(1)
     brokers = Cluster(kafka.address, {})

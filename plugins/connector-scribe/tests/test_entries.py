@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from heron_connector_scribe.column_spout import columns_of
 from heron_connector_scribe.entries import Entries
+from heron_connector_scribe.entry_columns import columns_of
 
 _MIXED = [("web", 0, b"a"), ("web", 1, b""), ("ads", 2, b"\xff")]
 

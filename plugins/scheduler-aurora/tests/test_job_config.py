@@ -147,3 +147,21 @@ def test_wrong_options_are_refused_before_a_request(options: dict[str, object], 
     with pytest.raises(ConfigError, match=re.escape(told)) as caught:
         decode_options(options, AuroraOptions, "scheduler")
     assert "s3cret" not in str(caught.value)
+
+
+def test_instances_keep_away_from_blocked_hosts() -> None:
+    """Aurora takes one constraint for each attribute, so hosts that the profile excludes are in the same one."""
+    options = AuroraOptions(cluster="west", constraints={"host": "!c", "rack": "r1"})
+    made = task_config(_JOB, size_of(_REQUESTS), options, _COMMAND, {"b", "a"})
+    excluded = {"name": "host", "constraint": {"value": {"negated": True, "values": ["c", "a", "b"]}}}
+    assert excluded in made["constraints"]  # type: ignore[operator] # JSON
+    assert len(made["constraints"]) == 2  # type: ignore[arg-type] # JSON
+    assert task_config(_JOB, size_of(_REQUESTS), options, _COMMAND) == _config(options)
+
+
+def test_a_container_moves_by_an_update_of_its_instance() -> None:
+    """It adds no instance, so the removal of another one does not abort it."""
+    request = update_request([1], _config(), _OPTIONS, adds=False)
+    assert fields(request["settings"])["updateOnlyTheseInstances"] == [{"first": 1, "last": 1}]
+    assert added_instances(request) == frozenset()
+    assert metadata(request, "heron_run") == "words-1"

@@ -29,8 +29,8 @@ def test_a_running_task_is_up_with_the_reason_of_its_last_end() -> None:
         _task(0, TaskStatus.RUNNING),
     ]
     assert observations(tasks, (), "") == {
-        "0": Observation(up=True, where="h1"),
-        "1": Observation(True, "h2", "FAILED on h1: Memory limit exceeded"),
+        "0": Observation(up=True, where="h1", host="h1"),
+        "1": Observation(True, "h2", "FAILED on h1: Memory limit exceeded", "h2"),
     }
 
 

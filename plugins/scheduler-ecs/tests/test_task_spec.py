@@ -159,3 +159,15 @@ def test_options_that_ecs_would_refuse_are_refused_before(wrong: dict[str, objec
     """With the key to correct."""
     with pytest.raises(ConfigError, match=said):
         _options(**wrong)
+
+
+def test_on_ec2_tasks_keep_away_from_blocked_instances() -> None:
+    """A service that moves gets the constraints of a new one, and starts its task again."""
+    options = _options(launch_type="EC2", placement_constraints=("attribute:rack == r1",))
+    objects = TopologyObjects("words", options, frozenset({"i-2", "i-1"}))
+    expressions = ["attribute:rack == r1", "not(ec2InstanceId in [i-1, i-2])"]
+    wanted = [{"type": "memberOf", "expression": each} for each in expressions]
+    assert objects.service_spec(_JOB, _REQUESTS[1], "heron-words:2")["placementConstraints"] == wanted
+    moved = objects.moved_service(_JOB, _REQUESTS[1].place)
+    assert moved["placementConstraints"] == wanted
+    assert (moved["service"], moved["forceNewDeployment"]) == (objects.service(_REQUESTS[1].place), True)

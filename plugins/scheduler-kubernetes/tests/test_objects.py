@@ -15,6 +15,7 @@ from heron.spi.driver import DriverRef
 from heron.spi.options import decode_options
 from heron.spi.scheduler import ContainerSpec, Job
 from heron_scheduler_kit.managed.managed_job import ManagedJob
+from heron_scheduler_kit.managed.rest_api import Json, fields
 from heron_scheduler_kubernetes.objects import (
     job_name,
     launch_secret,
@@ -139,3 +140,29 @@ def test_fields_of_the_profile_are_added_and_those_of_the_scheduler_stay() -> No
     assert _at(pod, "volumes", 0, "secret", "defaultMode") == 0o440
     with pytest.raises(Exception, match="pod: containers cannot be set"):
         decode_options({"image": "i", "pod": {"containers": []}}, KubernetesOptions, "scheduler")
+
+
+def _pods(*avoided: str, options: KubernetesOptions = OPTIONS) -> list[Json]:
+    sets = stateful_sets(_job(0, 1), options, avoided=avoided)
+    return [fields(fields(fields(each["spec"])["template"])["spec"]) for each in sets]
+
+
+def test_pods_keep_away_from_blocked_nodes() -> None:
+    """Each term of a node selector is enough by itself, so a rule of the profile is kept in each of them."""
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    rules = [{"key": "metadata.name", "operator": "NotIn", "values": [each]} for each in ("n1", "n2")]
+    for pod in _pods("n2", "n1"):
+        affinity = fields(pod["affinity"])
+        assert "podAntiAffinity" in affinity
+        assert fields(affinity["nodeAffinity"])[required] == {"nodeSelectorTerms": [{"matchFields": rules}]}
+    fast = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["fast"]}]}
+    given: dict[str, object] = {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": [fast]}}}}
+    options = KubernetesOptions(image="registry/heron:1", pod=given)
+    for pod in _pods("n1", options=options):
+        terms = fields(fields(fields(pod["affinity"])["nodeAffinity"])[required])["nodeSelectorTerms"]
+        assert terms == [{**fast, "matchFields": rules[:1]}]
+
+
+def test_without_blocked_nodes_nothing_is_required() -> None:
+    """A StatefulSet whose template does not change has no new revision."""
+    assert all("nodeAffinity" not in fields(pod["affinity"]) for pod in _pods())

@@ -24,32 +24,32 @@ _UNSCHEDULABLE = {
 @pytest.mark.parametrize(
     ("status", "expected"),
     [
-        ({"containerStatuses": [{"state": {"running": {}}, "lastState": {}}]}, Observation(True, "n1", "")),
+        ({"containerStatuses": [{"state": {"running": {}}, "lastState": {}}]}, Observation(True, "n1", "", "n1")),
         (
             {"containerStatuses": [{"state": {"running": {}}, "lastState": _OOM}]},
-            Observation(True, "n1", "OOMKilled, exit code 137"),
+            Observation(True, "n1", "OOMKilled, exit code 137", "n1"),
         ),
         (
             {"containerStatuses": [{"state": _IMAGE}]},
-            Observation(False, "n1", 'ImagePullBackOff: Back-off pulling image "nope:1"'),
+            Observation(False, "n1", 'ImagePullBackOff: Back-off pulling image "nope:1"', "n1"),
         ),
         (
             {"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]},
-            Observation(False, "n1", ""),
+            Observation(False, "n1", "", "n1"),
         ),
         (
             {"containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": _OOM}]},
-            Observation(False, "n1", "OOMKilled, exit code 137"),
+            Observation(False, "n1", "OOMKilled, exit code 137", "n1"),
         ),
         (
             {"conditions": [_UNSCHEDULABLE]},
-            Observation(False, "n1", "Unschedulable: 0/3 nodes are available: 3 Insufficient memory."),
+            Observation(False, "n1", "Unschedulable: 0/3 nodes are available: 3 Insufficient memory.", "n1"),
         ),
         (
             {"reason": "Evicted", "message": "The node was low on memory."},
-            Observation(False, "n1", "Evicted: The node was low on memory."),
+            Observation(False, "n1", "Evicted: The node was low on memory.", "n1"),
         ),
-        ({}, Observation(False, "n1", "")),
+        ({}, Observation(False, "n1", "", "n1")),
     ],
 )
 def test_a_pod_is_observed_in_the_words_of_kubernetes(status: dict[str, object], expected: Observation) -> None:

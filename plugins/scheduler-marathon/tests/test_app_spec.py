@@ -9,7 +9,7 @@ import pytest
 from heron.errors import ConfigError
 from heron.spi.options import decode_options
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
-from heron_scheduler_marathon.app_spec import app, group_id
+from heron_scheduler_marathon.app_spec import app, constraints, group_id
 from heron_scheduler_marathon.options import MarathonOptions
 
 _REQUEST = ContainerRequest(3, "container-3", 1.6, 1152, 100)
@@ -93,3 +93,16 @@ def test_wrong_options_are_refused_before_a_request(options: dict[str, object], 
     with pytest.raises(ConfigError, match=re.escape(told)) as caught:
         decode_options(options, MarathonOptions, "scheduler")
     assert "s3cret" not in str(caught.value)
+
+
+def test_an_app_keeps_away_from_blocked_agents() -> None:
+    """The value of UNLIKE is a regular expression that must match the whole name."""
+    options = MarathonOptions(constraints=(("rack", "LIKE", "r1"),))
+    *given, (name, operator, pattern) = constraints(options, {"b.example", "a.example"})
+    assert given == [["rack", "LIKE", "r1"]]
+    assert (name, operator) == ("hostname", "UNLIKE")
+    assert re.fullmatch(pattern, "a.example")
+    assert not re.fullmatch(pattern, "axexample")
+    made = app(_JOB, _REQUEST, options, "run it", {"b.example", "a.example"})
+    assert made["constraints"] == [*given, [name, operator, pattern]]
+    assert app(_JOB, _REQUEST, options, "run it")["constraints"] == given

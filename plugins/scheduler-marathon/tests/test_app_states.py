@@ -23,9 +23,9 @@ def _queued(**fields: object) -> Json:
 
 def test_a_running_task_is_up_with_its_last_failure() -> None:
     """`heron status` shows why it was started again."""
-    assert observation(_app("TASK_RUNNING"), ()) == Observation(up=True, where="a1")
+    assert observation(_app("TASK_RUNNING"), ()) == Observation(up=True, where="a1", host="a1")
     again = observation(_app("TASK_RUNNING", failure=_FAILURE), ())
-    assert again == Observation(True, "a1", "TASK_FAILED on a1: Container exited with status 127")
+    assert again == Observation(True, "a1", "TASK_FAILED on a1: Container exited with status 127", "a1")
 
 
 def test_an_app_without_a_task_says_what_it_waits_for() -> None:
@@ -58,7 +58,7 @@ def test_no_offer_and_a_back_off_are_reasons_too() -> None:
 def test_an_unreachable_agent_is_named_until_the_container_runs_elsewhere() -> None:
     """Marathon lists the lost task beside its replacement."""
     lost = observation(_app("TASK_UNREACHABLE"), [])
-    assert lost == Observation(False, "a1", "agent a1 is unreachable")
+    assert lost == Observation(False, "a1", "agent a1 is unreachable", "a1")
     assert observation(_app("TASK_UNREACHABLE", "TASK_RUNNING"), []).up
 
 

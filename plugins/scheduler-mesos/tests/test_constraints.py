@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from heron.errors import ConfigError
-from heron_scheduler_mesos.constraints import Constraint, Place, breach, problem
+from heron_scheduler_mesos.constraints import Constraint, Place, breach, elsewhere, problem
 from heron_scheduler_mesos.scheduler import MesosScheduler
 
 A = Place("a", {"rack": "r1", "disk": "ssd"})
@@ -67,3 +67,12 @@ def test_a_wrong_constraint_is_an_error_of_the_profile(constraint: Constraint, w
     assert why in problem(constraint)
     with pytest.raises(ConfigError, match="constraints"):
         MesosScheduler.open({"constraints": [list(constraint)]})
+
+
+def test_blocked_agents_are_declined() -> None:
+    """A name is a name, not a pattern; every other agent is good."""
+    (constraint,) = elsewhere(("a.example", "b"))
+    assert problem(constraint) == ""
+    assert breach([constraint], Place("a.example"), [])
+    assert not breach([constraint], Place("axexample"), [])
+    assert elsewhere(()) == []

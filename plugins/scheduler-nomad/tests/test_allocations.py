@@ -23,7 +23,7 @@ def _allocation(index: int, client: str, task: str, *events: tuple[str, str], gr
 def test_a_running_task_is_up_where_its_client_is() -> None:
     """The place of a container in `heron status` is the name of the client."""
     seen = observation("container-1", [_allocation(1, "running", "running", ("Started", "Task started by client"))])
-    assert seen == Observation(True, "node-1", "")
+    assert seen == Observation(True, "node-1", "", "node-1")
 
 
 def test_the_last_allocation_says_why() -> None:
@@ -32,7 +32,7 @@ def test_the_last_allocation_says_why() -> None:
     new = _allocation(9, "pending", "pending", ("Driver Failure", "failed to launch: no such file"), ("Restarting", ""))
     assert newest([new, old])["container-1"] is new
     assert observation("container-1", [new, old]) == Observation(
-        False, "node-9", "Driver Failure: failed to launch: no such file"
+        False, "node-9", "Driver Failure: failed to launch: no such file", "node-9"
     )
 
 
@@ -46,7 +46,9 @@ def test_an_allocation_that_is_being_stopped_is_up_beside_its_successor() -> Non
 def test_a_lost_client_is_named_by_nomad() -> None:
     """The task states of a lost client are those that it last sent."""
     lost = {**_allocation(1, "lost", "running"), "DesiredDescription": "alloc is lost since its node is down"}
-    assert observation("container-1", [lost]) == Observation(False, "node-1", "alloc is lost since its node is down")
+    assert observation("container-1", [lost]) == Observation(
+        False, "node-1", "alloc is lost since its node is down", "node-1"
+    )
     assert not is_left(lost)
 
 

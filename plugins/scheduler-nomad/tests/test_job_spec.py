@@ -88,3 +88,32 @@ def test_the_command_of_the_launcher_cannot_be_replaced() -> None:
     """A profile that does it would start something else."""
     with pytest.raises(ConfigError, match="command"):
         decode_options({"task_config": {"command": "sh"}}, NomadOptions, "scheduler")
+
+
+def _rules(group: Json) -> list[str]:
+    return [str(each["RTarget"]) for each in items(group.get("Constraints"))]
+
+
+def test_new_groups_keep_away_from_blocked_clients() -> None:
+    """The name is that of `nomad node status`; what runs is not moved by a submission or an update."""
+    registered = changed_job(_JOB, NomadOptions(), {})
+    more = ContainerRequest(2, "container-2", 1.1, 640)
+    grown = ManagedJob("words", "words-1", containers=(*_REQUESTS, more))
+    made = _groups(changed_job(grown, NomadOptions(), registered, {"client-b", "client-a"}))
+    assert _rules(made["container-2"]) == ["client-a", "client-b"]
+    assert items(made["container-2"]["Constraints"])[0] == {
+        "LTarget": "${node.unique.name}",
+        "Operand": "!=",
+        "RTarget": "client-a",
+    }
+    assert made["container-1"] == _groups(registered)["container-1"]
+
+
+def test_only_the_container_that_moves_gets_other_constraints() -> None:
+    """Nomad replaces the allocation of a group whose client does not fit any more; the others go on."""
+    registered = changed_job(_JOB, NomadOptions(), {})
+    made = _groups(changed_job(_JOB, NomadOptions(), registered, {"client-a"}, "container-1"))
+    assert _rules(made["container-1"]) == ["client-a"]
+    assert made["container-0"] == _groups(registered)["container-0"]
+    again = _groups(changed_job(_JOB, NomadOptions(), {"TaskGroups": list(made.values())}, (), "container-1"))
+    assert _rules(again["container-1"]) == []

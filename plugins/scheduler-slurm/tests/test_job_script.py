@@ -170,3 +170,14 @@ def _group_runs(leader: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def test_a_container_keeps_away_from_blocked_nodes(tmp_path: Path) -> None:
+    """Slurm takes the last line of an option, so the nodes of the profile are in it too; successors read it again."""
+    options = SlurmOptions(extra=("--exclude=n9",))
+    script = job_script(JOB, REQUEST, tmp_path, options, {"n2", "n1"})
+    assert [each for each in script.splitlines() if "SBATCH --exclude" in each] == [
+        "#SBATCH --exclude=n9",
+        "#SBATCH --exclude=n9,n1,n2",
+    ]
+    assert "--exclude" not in job_script(JOB, REQUEST, tmp_path, SlurmOptions(), ()).partition("file=")[0]

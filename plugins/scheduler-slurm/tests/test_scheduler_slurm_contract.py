@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from heron.errors import SchedulerError
+from heron.spi.scheduler import Scheduler
 from heron_scheduler_slurm.scheduler import SlurmScheduler
-from heron_testing.contracts.scheduler import FAKE_EXECUTOR, SchedulerContract
+from heron_testing.contracts.scheduler import FAKE_EXECUTOR, Bench, SchedulerContract
 from heron_testing.faults import Faults
 from heron_testing_servers.slurm import SlurmCluster
 
@@ -56,6 +57,16 @@ class TestSlurmScheduler(SchedulerContract):
         return Faults(
             away=lambda: _away(slurm), silent=lambda: _silent(slurm), answers_lost=lambda: _answers_lost(self.lost)
         )
+
+    def test_a_restart_leaves_an_avoided_node(self, scheduler: Scheduler, bench: Bench) -> None:
+        """Its new job excludes the node, and waits for the end of the old one. Slurm would refuse an unknown name."""
+        scheduler.schedule(bench.job("t", "deaf"))
+        bench.wait("t", 0)
+        (before,) = scheduler.status("t").containers
+        scheduler.avoid_hosts([before.host, "no-such-node"])
+        scheduler.restart("t", 0)
+        (now,) = scheduler.status("t").containers
+        assert (before.host, now.host, now.running, now.attempts) == ("n1", "n2", True, 2)
 
 
 def _programs(folder: Path, slurm: SlurmCluster, lost: Path) -> Path:

@@ -29,7 +29,8 @@ def blocked(sandbox: Sandbox, *options: str) -> tuple[HeronRun, dict[str, dict[s
 
 def task_thread(sandbox: Sandbox, task: str) -> dict[str, Any]:
     """The thread of a task that runs its component."""
-    threads = json.loads(sandbox.output_of("stack", "blocked", task, "--json"))["threads"]
+    answer = sandbox.output_of("stack", "blocked", task, "--json", "--timeout", "60")  # `spin` takes processors
+    threads = json.loads(answer)["threads"]
     assert {"gateway", "task"} <= {each["role"] for each in threads}
     found: dict[str, Any] = threads[0]
     assert found["role"] == "task"

@@ -75,7 +75,8 @@ class Feed:
 def feed(kafka: KafkaServer, tmp_path: Path) -> Feed:
     kafka.start()
     topics = Topics(kafka.address)
-    return Feed(topics, topics.make(_PARTITIONS), topics.make(2), tmp_path)
+    source, target = (topics.make(count, retention_ms="-1") for count in (_PARTITIONS, 2))  # records of years ago stay
+    return Feed(topics, source, target, tmp_path)
 
 
 def kill_one(run: HeronRun, role: str, name: str) -> None:

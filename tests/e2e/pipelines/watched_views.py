@@ -84,9 +84,11 @@ def ends_exactly_after_kills(run: HeronRun, program: ModuleType, view: WatchedVi
         view.counts()
     publish_history(program, view)
     assert view.total() >= 6000
+    (run.out / "hold").touch()
     (run.out / "go").touch()
     for role, name in (("instance", "/source"), ("instance", VIEW_STAGE)):
         kill_one(run, role, name)
         view.counts()
+    (run.out / "hold").unlink()
     run.finished()
     assert view.counts() == recount()

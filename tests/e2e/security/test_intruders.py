@@ -34,6 +34,7 @@ _QUESTIONS = frozenset(
         "profile_request",
         "memory_request",
         "tuples_request",
+        "capture_request",
     }
 )
 _WELCOME_BYTES = 2 + 168  # CURVE's second command: a fresh cookie for the peer, and nothing about a topology (RFC 26)

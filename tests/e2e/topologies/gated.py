@@ -24,7 +24,10 @@ def elements(partition: str) -> list[Element]:
 
 
 class Gated(Source[Element]):
-    """Reads the second half when the gate, a file, exists; without a gate it does not wait."""
+    """Reads the second half when the gate, a file, exists; without a gate it does not wait.
+
+    The last element waits while there is a file ``hold`` beside the gate, so a test can do more before the end.
+    """
 
     def __init__(self, gate: Path | None) -> None:
         self.gate = gate
@@ -50,7 +53,9 @@ class GatedReader:
 
     def read(self, limit: int) -> list[Element] | None:
         """`Reader.read`."""
-        end = ELEMENTS if self.gate is None or self.gate.exists() else HALF
+        end = ELEMENTS
+        if self.gate is not None:
+            end = ELEMENTS - self.gate.with_name("hold").exists() if self.gate.exists() else HALF
         found = self.elements[self.position : min(self.position + limit, end)]
         self.position += len(found)
         return found or (None if self.position == ELEMENTS else [])

@@ -31,6 +31,8 @@ class BaseBolt(BaseComponent):
     outputs: ClassVar[Sequence[str | Stream]]
     received_from: tuple[str, str, int] = ("", "", 0)
     """In `process_columns`: component, stream and task id of the emitter of the batch."""
+    received_weight: float = 1.0
+    """In `process_columns`: the weight of each row of the batch; see `heron.api.Tuple.weight`."""
     _collector: BoltCollector = UnboundCollector()
 
     def __init__(self, delegate: BoltCollector | None = None) -> None:
@@ -150,6 +152,22 @@ class BaseBolt(BaseComponent):
         except AttributeError as error:
             msg = f"is_tick: a {class_name(tup)} is not a tuple; give what `process` received"
             raise UsageError(msg) from error
+
+    def set_probability(self, probability: float) -> None:
+        """Declare with which probability the tuples that are emitted from now on were kept.
+
+        For a component that sheds tuples itself. Their receivers see the reciprocal as `Tuple.weight`. What was emitted
+        before is sent with the former probability, so a change ends a batch.
+
+        In `process`, a bolt begins with the probability of the received tuple, and in other methods with 1.
+
+        Args:
+            probability: above 0 and at most 1; the component begins with 1.
+
+        Raises:
+            EmitError: when the probability is out of its range, or the component has no collector.
+        """
+        self._collector.set_probability(probability)
 
 
 class Bolt(BaseBolt):

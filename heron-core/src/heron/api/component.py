@@ -108,6 +108,10 @@ class SpoutCollector(Protocol):
         """Declare that this task makes no further root tuple."""
         ...
 
+    def set_probability(self, probability: float) -> None:
+        """Declare a probability; see `heron.api.BaseSpout.set_probability`."""
+        ...
+
     def report_error(self, error: Exception) -> None:
         """Show and count an error; see `heron.api.BaseSpout.report_error`."""
         ...
@@ -161,6 +165,10 @@ class BoltCollector(Protocol):
 
     def fail(self, tup: Tuple | RecordBatch) -> None:
         """Declare that the bolt could not process a tuple or batch."""
+        ...
+
+    def set_probability(self, probability: float) -> None:
+        """Declare a probability; see `heron.api.BaseBolt.set_probability`."""
         ...
 
     def report_error(self, error: Exception) -> None:
@@ -261,6 +269,14 @@ class UnboundCollector:
             EmitError: always.
         """
         self._refuse(f"emit_watermark({number_or_class(time_s)})")
+
+    def set_probability(self, probability: float) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            EmitError: always.
+        """
+        self._refuse(f"set_probability({number_or_class(probability)})")
 
     def ack(self, tup: Tuple | RecordBatch) -> NoReturn:
         """Refuse.

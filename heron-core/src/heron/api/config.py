@@ -22,6 +22,7 @@ from heron.api.api_constants import (
 from heron.api.columns import compression_of
 from heron.api.config_key import CONFIG_KEYS, ConfigKey, ValueType
 from heron.api.names import is_a
+from heron.api.shedding import shedding_of
 from heron.author_text import short_text
 from heron.errors import ConfigError, known, nearest
 
@@ -81,6 +82,7 @@ def check_config(config: Mapping[str, object], place: str, *, component: bool = 
         checked[key] = _typed(known_key, value, f"{place}: {key}")
     if TOPOLOGY_COLUMNS_COMPRESSION in checked:
         _check_compression(str(checked[TOPOLOGY_COLUMNS_COMPRESSION]), place)
+    shedding_of(checked, place)
     checked = _without_acking(checked)
     if not component:
         _check_together(checked, place)

@@ -75,7 +75,11 @@ def _per_component(key: ConfigKey) -> ConfigKey:
 _RUN = (
     _text(keys.TOPOLOGY_NAME, "set from the builder's or class's name; cannot be changed here"),
     _bool(keys.TOPOLOGY_DEBUG, "emits by plain code instead of generated code; it logs nothing", component=True),
-    _bool(keys.TOPOLOGY_INSPECT_TUPLES, "whether `heron inspect` and errors may show values of tuples", component=True),
+    _bool(
+        keys.TOPOLOGY_INSPECT_TUPLES,
+        "whether `heron inspect`, `capture` and errors may show values of tuples",
+        component=True,
+    ),
     _int(keys.TOPOLOGY_STMGRS, "containers, besides container 0", 1, "containers", high=10_000),
     _int(
         keys.TOPOLOGY_KEY_GROUPS,
@@ -161,6 +165,12 @@ _RUN = (
         1,
         component=True,
         off=-1,
+    ),
+    ConfigKey(
+        keys.TOPOLOGY_SHED,
+        ValueType.JSON,
+        "which tuples a spout sheds in overload, and when: {policy, rate or latency}; unset: none",
+        component=True,
     ),
     ConfigKey(
         keys.TOPOLOGY_TRACE_ONE_IN,

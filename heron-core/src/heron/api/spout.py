@@ -138,6 +138,21 @@ class BaseSpout(BaseComponent):
         """
         self._collector.report_error(error)
 
+    def set_probability(self, probability: float) -> None:
+        """Declare with which probability the tuples that are emitted from now on were kept.
+
+        For a component that sheds tuples itself. Their receivers see the reciprocal as `Tuple.weight`. What was emitted
+        before is sent with the former probability, so a change ends a batch. The spout needs
+        ``topology.shed``, with the policy ``none`` if the engine sheds nothing.
+
+        Args:
+            probability: above 0 and at most 1; the component begins with 1.
+
+        Raises:
+            EmitError: when the probability is out of its range, or the component has no collector.
+        """
+        self._collector.set_probability(probability)
+
 
 class Spout(BaseSpout):
     """The base class of spouts: implement `next_tuple`, and declare the emitted fields in `outputs`.
@@ -185,6 +200,13 @@ class Spout(BaseSpout):
         them. An exception is shown and counts as None.
         """
         return None
+
+    def shed_priority(self, values: Sequence[object]) -> float:
+        """Return the priority of a tuple, with the policy ``priority`` of ``topology.shed`` and without a field for it.
+
+        The tuples with the lowest numbers are shed first. Called in each `emit`, before the tuple is placed.
+        """
+        return 0.0
 
     def end(self) -> None:
         """Declare that this task makes no new tuple. The topology finishes when every spout task has declared it.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from heron.api.definition import DEFAULT_STREAM
 
-__all__ = ["Tuple", "TupleHelper"]
+__all__ = ["Tuple", "TupleHelper", "WeightedTuple", "weighted"]
 
 
 class Tuple:
@@ -25,9 +25,13 @@ class Tuple:
         stream: the name of the stream.
         task: the id of the emitting task.
         values: the emitted values, in the order of the declared fields of the stream.
+        weight: how many tuples of the source this one stands for: 1.0, unless the source sheds tuples. A count adds
+            weights, a sum adds ``weight * value``; see ``topology.shed``.
     """
 
     __slots__ = ("_index", "id", "values")
+
+    weight: float = 1.0
 
     _shown: ClassVar[tuple[str, ...]] = ("component", "stream", "task")
     """What error messages show of a tuple (`heron.author_text`): its values are data."""
@@ -75,11 +79,32 @@ class Tuple:
 
     def __reduce__(self) -> tuple[object, ...]:
         # A generated class has no importable name, so a copy in another process makes its own class.
-        return _restored, (self.component, self.stream, self.task, self.id, self.values)
+        weight = (self.weight,) if self.weight != 1.0 else ()
+        return _restored, (self.component, self.stream, self.task, self.id, self.values, *weight)
 
 
-def _restored(component: str, stream: str, task: int, id_: object, values: tuple[Any, ...]) -> Tuple:
-    return Tuple.source(component, stream, task)(id_, values)
+class WeightedTuple(Tuple):
+    """A tuple with a weight of its own."""
+
+    __slots__ = ("weight",)
+
+    weight: float
+
+
+def weighted(tuple_class: type[Tuple]) -> type[WeightedTuple]:
+    """Return a class for the tuples of the same source, each of which has its own weight."""
+    return type("Tuple", (tuple_class, WeightedTuple), {"__slots__": (), "__module__": __name__})
+
+
+def _restored(  # a pickle of a tuple names the positions
+    component: str, stream: str, task: int, id_: object, values: tuple[Any, ...], weight: float = 1.0
+) -> Tuple:
+    source = Tuple.source(component, stream, task)
+    if weight == 1.0:
+        return source(id_, values)
+    tup = weighted(source)(id_, values)
+    tup.weight = weight
+    return tup
 
 
 class TupleHelper:

@@ -9,4 +9,5 @@ Reading order:
 - the state manager: `large_values`, `large_watch`, `node_documents`, `scheduler_job`, `planned_runs` (a run that a dry
   run has planned)
 - the network: `links`
+- overload: `keep_controller` (which share of tuples is kept), `shedding_chances` (which tuples those are)
 """

@@ -3,7 +3,8 @@
 Two threads: the gateway owns the sockets, the task thread runs the author's component. They exchange data through the
 queues only. The rooms, from the one that knows all others to those that know none:
 
-- `main`, then `spout_runner` and `bolt_runner` on `runner`: the loops that call user code; `batch_processor`: the calls
+- `main`, then `spout_runner` and `bolt_runner` on `runner`: the loops that call user code; `shedding_spout` and
+  `sampled_bolt`: the same in a topology in which a spout sheds tuples; `batch_processor`: the calls
   for a batch; `bolt_output`: what they emitted and acked, until it is flushed; `task`: what a runner uses;
   `task_telemetry`: what it tells others; `own_replays`, `spout_replays` and `bolt_letters`: what becomes of failed
   tuples, without and with replays by the engine; `pacing` and `garbage`: when it flushes, and when Python looks for

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from heron.api.definition import ComponentKind
 from heron.clock import monotonic_s
+from heron.driver_kit.loading import load_object
 from heron.driver_kit.log import configure
 from heron.driver_kit.parent_process import EXIT_USER_INIT
 from heron.driver_kit.signals import Signals
@@ -27,6 +29,7 @@ from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import InstanceSpec, read_spec
 from heron.kernel.settings import EngineSettings
 from heron.planner.physical_plan import PhysicalPlan
+from heron.planner.shed_check import sheds_somewhere
 
 __all__ = ["process"]
 
@@ -35,6 +38,9 @@ _log = logging.getLogger(__name__)
 _SEEN_WITHIN_S = 2.0  # how long the process waits until its failure is received; the executor reports it too
 _CLOSE_WITHIN_S = 1.0
 _WAIT_S = 0.1
+
+_SHEDDING_SPOUT = "heron.instance.shedding_spout:SheddingSpoutRunner"  # most topologies need not import them
+_SAMPLED_BOLT = "heron.instance.sampled_bolt:SampledBoltRunner"
 
 
 def _begin(task: Task) -> None:
@@ -107,9 +113,11 @@ def _runner(task: Task, signals: Signals) -> ComponentRunner:
     except BaseException as error:
         line = task.errors.report("loading the topology's file", error, "correct it and run the topology again")
         raise ComponentStartError(line) from error
-    if task.definition.kind is ComponentKind.SPOUT:
-        return SpoutRunner(task, signals, component_class)
-    return BoltRunner(task, signals, component_class)
+    is_spout = task.definition.kind is ComponentKind.SPOUT
+    if sheds_somewhere(task.index.plan.topology):
+        sampling = load_object(_SHEDDING_SPOUT if is_spout else _SAMPLED_BOLT, "runner")
+        return cast("type[SpoutRunner | BoltRunner]", sampling)(task, signals, component_class)
+    return (SpoutRunner if is_spout else BoltRunner)(task, signals, component_class)
 
 
 def _first_plan(gateway: Gateway, signals: Signals) -> tuple[PhysicalPlan, bool] | None:

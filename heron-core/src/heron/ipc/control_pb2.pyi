@@ -43,7 +43,7 @@ PROCESS_PHASE_DIED: ProcessPhase
 PROCESS_PHASE_GIVEN_UP: ProcessPhase
 
 class Envelope(_message.Message):
-    __slots__ = ("epoch", "compressed", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "peer_end", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "change_config", "stack_request", "profile_request", "task_answer", "memory_request", "tuples_request", "letters_request", "traces_request", "traces_reply", "long_call", "refused")
+    __slots__ = ("epoch", "compressed", "instance_hello", "instance_welcome", "plan", "task_report", "task_report_seen", "stop", "pressure", "checkpoint_report", "peer_hello", "peer_welcome", "loss", "peer_end", "stmgr_hello", "heartbeat", "executor_hello", "process_report", "container_tasks", "location_request", "tmanager_location", "metrics_publish", "status_request", "status_reply", "change_state", "done", "metrics_request", "metrics_reply", "begin_update", "withdraw_update", "take_checkpoint", "change_config", "stack_request", "profile_request", "task_answer", "memory_request", "tuples_request", "letters_request", "capture_request", "traces_request", "traces_reply", "long_call", "refused")
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     COMPRESSED_FIELD_NUMBER: _ClassVar[int]
     INSTANCE_HELLO_FIELD_NUMBER: _ClassVar[int]
@@ -82,6 +82,7 @@ class Envelope(_message.Message):
     MEMORY_REQUEST_FIELD_NUMBER: _ClassVar[int]
     TUPLES_REQUEST_FIELD_NUMBER: _ClassVar[int]
     LETTERS_REQUEST_FIELD_NUMBER: _ClassVar[int]
+    CAPTURE_REQUEST_FIELD_NUMBER: _ClassVar[int]
     TRACES_REQUEST_FIELD_NUMBER: _ClassVar[int]
     TRACES_REPLY_FIELD_NUMBER: _ClassVar[int]
     LONG_CALL_FIELD_NUMBER: _ClassVar[int]
@@ -124,11 +125,12 @@ class Envelope(_message.Message):
     memory_request: MemoryRequest
     tuples_request: TuplesRequest
     letters_request: LettersRequest
+    capture_request: CaptureRequest
     traces_request: TracesRequest
     traces_reply: TracesReply
     long_call: LongCall
     refused: Refused
-    def __init__(self, epoch: _Optional[int] = ..., compressed: _Optional[bytes] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., peer_end: _Optional[_Union[PeerEnd, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., change_config: _Optional[_Union[ChangeConfig, _Mapping]] = ..., stack_request: _Optional[_Union[StackRequest, _Mapping]] = ..., profile_request: _Optional[_Union[ProfileRequest, _Mapping]] = ..., task_answer: _Optional[_Union[TaskAnswer, _Mapping]] = ..., memory_request: _Optional[_Union[MemoryRequest, _Mapping]] = ..., tuples_request: _Optional[_Union[TuplesRequest, _Mapping]] = ..., letters_request: _Optional[_Union[LettersRequest, _Mapping]] = ..., traces_request: _Optional[_Union[TracesRequest, _Mapping]] = ..., traces_reply: _Optional[_Union[TracesReply, _Mapping]] = ..., long_call: _Optional[_Union[LongCall, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
+    def __init__(self, epoch: _Optional[int] = ..., compressed: _Optional[bytes] = ..., instance_hello: _Optional[_Union[InstanceHello, _Mapping]] = ..., instance_welcome: _Optional[_Union[InstanceWelcome, _Mapping]] = ..., plan: _Optional[_Union[Plan, _Mapping]] = ..., task_report: _Optional[_Union[TaskReport, _Mapping]] = ..., task_report_seen: _Optional[_Union[TaskReportSeen, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., pressure: _Optional[_Union[Pressure, _Mapping]] = ..., checkpoint_report: _Optional[_Union[CheckpointReport, _Mapping]] = ..., peer_hello: _Optional[_Union[PeerHello, _Mapping]] = ..., peer_welcome: _Optional[_Union[PeerWelcome, _Mapping]] = ..., loss: _Optional[_Union[Loss, _Mapping]] = ..., peer_end: _Optional[_Union[PeerEnd, _Mapping]] = ..., stmgr_hello: _Optional[_Union[StmgrHello, _Mapping]] = ..., heartbeat: _Optional[_Union[Heartbeat, _Mapping]] = ..., executor_hello: _Optional[_Union[ExecutorHello, _Mapping]] = ..., process_report: _Optional[_Union[ProcessReport, _Mapping]] = ..., container_tasks: _Optional[_Union[ContainerTasks, _Mapping]] = ..., location_request: _Optional[_Union[LocationRequest, _Mapping]] = ..., tmanager_location: _Optional[_Union[TManagerLocation, _Mapping]] = ..., metrics_publish: _Optional[_Union[MetricsPublish, _Mapping]] = ..., status_request: _Optional[_Union[StatusRequest, _Mapping]] = ..., status_reply: _Optional[_Union[StatusReply, _Mapping]] = ..., change_state: _Optional[_Union[ChangeState, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., metrics_request: _Optional[_Union[MetricsRequest, _Mapping]] = ..., metrics_reply: _Optional[_Union[MetricsReply, _Mapping]] = ..., begin_update: _Optional[_Union[BeginUpdate, _Mapping]] = ..., withdraw_update: _Optional[_Union[WithdrawUpdate, _Mapping]] = ..., take_checkpoint: _Optional[_Union[TakeCheckpoint, _Mapping]] = ..., change_config: _Optional[_Union[ChangeConfig, _Mapping]] = ..., stack_request: _Optional[_Union[StackRequest, _Mapping]] = ..., profile_request: _Optional[_Union[ProfileRequest, _Mapping]] = ..., task_answer: _Optional[_Union[TaskAnswer, _Mapping]] = ..., memory_request: _Optional[_Union[MemoryRequest, _Mapping]] = ..., tuples_request: _Optional[_Union[TuplesRequest, _Mapping]] = ..., letters_request: _Optional[_Union[LettersRequest, _Mapping]] = ..., capture_request: _Optional[_Union[CaptureRequest, _Mapping]] = ..., traces_request: _Optional[_Union[TracesRequest, _Mapping]] = ..., traces_reply: _Optional[_Union[TracesReply, _Mapping]] = ..., long_call: _Optional[_Union[LongCall, _Mapping]] = ..., refused: _Optional[_Union[Refused, _Mapping]] = ...) -> None: ...
 
 class InstanceHello(_message.Message):
     __slots__ = ("task_id", "incarnation", "endpoint", "pid", "wire_version")
@@ -657,6 +659,36 @@ class TuplesRequest(_message.Message):
     seconds: float
     tuples: int
     def __init__(self, request_id: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., wait_s: _Optional[float] = ..., seconds: _Optional[float] = ..., tuples: _Optional[int] = ...) -> None: ...
+
+class CaptureRequest(_message.Message):
+    __slots__ = ("request_id", "component", "task_id", "wait_s", "seconds", "most_bytes", "shape", "keys", "salt")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    COMPONENT_FIELD_NUMBER: _ClassVar[int]
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    WAIT_S_FIELD_NUMBER: _ClassVar[int]
+    SECONDS_FIELD_NUMBER: _ClassVar[int]
+    MOST_BYTES_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    SALT_FIELD_NUMBER: _ClassVar[int]
+    request_id: int
+    component: str
+    task_id: int
+    wait_s: float
+    seconds: float
+    most_bytes: int
+    shape: bool
+    keys: _containers.RepeatedCompositeFieldContainer[KeyField]
+    salt: bytes
+    def __init__(self, request_id: _Optional[int] = ..., component: _Optional[str] = ..., task_id: _Optional[int] = ..., wait_s: _Optional[float] = ..., seconds: _Optional[float] = ..., most_bytes: _Optional[int] = ..., shape: bool = ..., keys: _Optional[_Iterable[_Union[KeyField, _Mapping]]] = ..., salt: _Optional[bytes] = ...) -> None: ...
+
+class KeyField(_message.Message):
+    __slots__ = ("stream", "field")
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    stream: str
+    field: str
+    def __init__(self, stream: _Optional[str] = ..., field: _Optional[str] = ...) -> None: ...
 
 class TaskAnswer(_message.Message):
     __slots__ = ("request_id", "document", "refusal", "failure")

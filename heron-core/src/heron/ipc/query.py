@@ -20,6 +20,7 @@ from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.keys import ClientKeys
 from heron.ipc.socket import SocketContext
 from heron.ipc.watched_channel import ConnectionEnd, open_watched_channel
+from heron.spi.task_capture import TaskCapture, decode_capture
 from heron.spi.task_memory import TaskMemory, decode_memory
 from heron.spi.task_profile import TaskProfile, decode_profile
 from heron.spi.task_stacks import TaskStacks, decode_stacks
@@ -151,6 +152,41 @@ class TManagerClient:
 
         answer = self._ask(question, max(0.0, seconds) + timeout_s).task_answer
         return answer.failure or decode_tuples(answer.document)
+
+    def capture(
+        self,
+        component: str,
+        task_id: int,
+        seconds: float,
+        most_bytes: int,
+        keys: Collection[tuple[str, str]] | None,
+        timeout_s: float,
+    ) -> TaskCapture | str:
+        """What a task emits within `seconds`; its failure to answer, as in `profile`.
+
+        With `keys`, ``(stream, field)``, the shape alone, where the values of these fields are hashed.
+
+        Raises:
+            UsageError: when `seconds` is not a finite number.
+        """
+        _check_finite(seconds, "a capture")
+        wait_s = _wait_of(timeout_s)
+
+        def question(number: int) -> Envelope:
+            request = pb.CaptureRequest(
+                request_id=number,
+                component=component,
+                task_id=task_id,
+                wait_s=wait_s,
+                seconds=seconds,
+                most_bytes=most_bytes,
+                shape=keys is not None,
+                keys=[pb.KeyField(stream=stream, field=field) for stream, field in sorted(keys or ())],
+            )
+            return Envelope(capture_request=request)
+
+        answer = self._ask(question, max(0.0, seconds) + timeout_s).task_answer
+        return answer.failure or decode_capture(answer.document)
 
     def letters(self, task_id: int, ids: Collection[str], timeout_s: float, *, drop: bool) -> LettersAnswer | str:
         """Drops stored dead letters of a task, or has them emitted again; its failure to answer, as in `stacks`."""

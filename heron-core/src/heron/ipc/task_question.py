@@ -9,7 +9,7 @@ from heron.ipc.envelope import Envelope, body_of
 
 __all__ = ["MOST_LETTERS", "TASK_COMMANDS", "TASK_QUESTIONS", "TASK_REQUESTS", "TaskRequest", "task_request"]
 
-TASK_QUESTIONS = frozenset({"memory_request", "profile_request", "stack_request", "tuples_request"})
+TASK_QUESTIONS = frozenset({"capture_request", "memory_request", "profile_request", "stack_request", "tuples_request"})
 
 TASK_COMMANDS = frozenset({"letters_request"})
 """They take the same way, and change something."""
@@ -19,7 +19,9 @@ TASK_REQUESTS = TASK_QUESTIONS | TASK_COMMANDS
 MOST_LETTERS = 1000
 """Dead letters of one request: a task emits them in one go."""
 
-TaskRequest = pb.StackRequest | pb.ProfileRequest | pb.MemoryRequest | pb.TuplesRequest | pb.LettersRequest
+TaskRequest = (
+    pb.StackRequest | pb.ProfileRequest | pb.MemoryRequest | pb.TuplesRequest | pb.CaptureRequest | pb.LettersRequest
+)
 
 
 def task_request(envelope: Envelope) -> TaskRequest:

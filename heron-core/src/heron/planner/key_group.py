@@ -20,7 +20,10 @@ __all__ = [
     "MAX_KEY_GROUPS",
     "key_group",
     "key_groups_of",
+    "key_position",
 ]
+
+_POSITION_SEED: Final = 0x6B657074  # the groups of the keys below a position are no fewer than those of all keys
 
 DEFAULT_KEY_GROUPS: Final = 1024
 MAX_KEY_GROUPS: Final = 65_536
@@ -37,6 +40,15 @@ def key_group(values: tuple[object, ...], groups: int) -> int:
         EmitError: when a value cannot be part of a key (see `encode_key`).
     """
     return xxh3_64_intdigest(encode_key(values)) % groups
+
+
+def key_position(values: tuple[object, ...]) -> float:
+    """The position of a key, from 0 to below 1: XXH3-64 of its canonical bytes with another seed than its group has.
+
+    Raises:
+        EmitError: when a value cannot be part of a key (see `encode_key`).
+    """
+    return (xxh3_64_intdigest(encode_key(values), _POSITION_SEED) >> 11) / 2**53  # the bits of a binary64
 
 
 def key_groups_of(definition: TopologyDefinition) -> int:

@@ -18,11 +18,13 @@ from heron.api.api_constants import (
     TOPOLOGY_INSPECT_TUPLES,
     TOPOLOGY_MAX_SPOUT_PENDING,
     TOPOLOGY_MESSAGE_TIMEOUT_SECS,
+    TOPOLOGY_SHED,
     TOPOLOGY_TRACE_ONE_IN,
 )
 from heron.api.config import check_config
 from heron.api.definition import TopologyDefinition
-from heron.errors import ConfigError, RemoteProtocolError, known, nearest
+from heron.errors import ConfigError, RemoteProtocolError, TopologyError, known, nearest
+from heron.planner.shed_check import check_shedding, sheds_somewhere
 
 __all__ = ["LIVE_KEYS", "ConfigChanges", "decode_changes", "encode_changes", "with_changes"]
 
@@ -37,6 +39,7 @@ LIVE_KEYS = frozenset(
         TOPOLOGY_INSPECT_TUPLES,
         TOPOLOGY_MAX_SPOUT_PENDING,
         TOPOLOGY_MESSAGE_TIMEOUT_SECS,
+        TOPOLOGY_SHED,
         TOPOLOGY_TRACE_ONE_IN,
     }
 )
@@ -65,6 +68,12 @@ def with_changes(definition: TopologyDefinition, changes: ConfigChanges) -> Topo
                     "of your own; submit the topology again to change others"
                 )
                 raise ConfigError(msg)
+            if key == TOPOLOGY_SHED and not sheds_somewhere(definition):
+                msg = (
+                    f"{place}: {TOPOLOGY_SHED} can change only in a topology that was submitted with it; submit it "
+                    "again with {'policy': 'none'}, which sheds nothing"
+                )
+                raise ConfigError(msg)
     components = tuple(
         replace(
             each,
@@ -75,7 +84,12 @@ def with_changes(definition: TopologyDefinition, changes: ConfigChanges) -> Topo
         for each in definition.components
     )
     config = check_config({**definition.config, **changes.get("", {})}, place)
-    return replace(definition, components=components, config=config)
+    changed = replace(definition, components=components, config=config)
+    try:
+        check_shedding(changed)
+    except TopologyError as error:
+        raise ConfigError(str(error)) from error
+    return changed
 
 
 def encode_changes(changes: ConfigChanges) -> bytes:

@@ -35,6 +35,7 @@ from heron.author_text import short_text
 from heron.errors import TopologyError, known, nearest
 from heron.planner.key_group import key_groups_of
 from heron.planner.logical_plan import find_cycle
+from heron.planner.shed_check import check_shedding
 
 __all__ = ["MAX_INSTANCES", "MAX_NAME_LENGTH", "verify"]
 
@@ -79,6 +80,7 @@ def verify(definition: TopologyDefinition) -> None:
     for component in definition.components:
         for subscription in component.inputs:
             _verify_input(component, subscription, components)
+    check_shedding(definition)
     _check_whole(definition)
 
 

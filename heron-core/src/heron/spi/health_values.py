@@ -174,7 +174,8 @@ class Observation(_Derived):
 
     `restarts` counts the restarts of each task, and `recent_restarts` those of the last 10 min that the observer knows
     of. `culprits` are the tasks whose full buffers throttle spouts now. `silent` are the containers that their peers do
-    not reach, with the seconds.
+    not reach, with the seconds. `blocked` are the containers whose host is known, with the seconds for which it has
+    been on the list of blocked hosts; 0 if it is not.
     """
 
     at_s: float
@@ -184,6 +185,7 @@ class Observation(_Derived):
     culprits: frozenset[int] = frozenset()
     silent: Mapping[int, float] = field(default_factory=dict)
     recent_restarts: Mapping[int, int] = field(default_factory=dict)
+    blocked: Mapping[int, float] = field(default_factory=dict)
 
     def named(self, name: str) -> Sequence[Sample]:
         """Return the samples of that metric, in their order. Only the first call looks at all samples."""
@@ -336,7 +338,8 @@ class Action:
     `parallelism` are absolute numbers of tasks (UPDATE), and `before` those that it replaces. `containers` is a number
     of containers with tasks (UPDATE), which replaces `containers_before`; 0 leaves it to the packing. `container_id` is
     a container (RESTART), `component` a component (REBALANCE). `settings` are new values by component and key
-    (CONFIGURE), and `settings_before` those that they replace. `text` is one line for people. `command` does the same
+    (CONFIGURE), and `settings_before` those that they replace. `elsewhere`: the container should start again on another
+    host, if the scheduler can avoid hosts (RESTART). `text` is one line for people. `command` does the same
     by hand; "" if there is none.
     """
 
@@ -351,6 +354,7 @@ class Action:
     component: str = ""
     settings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     settings_before: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    elsewhere: bool = False
     expected: Expectation | None = None
 
 

@@ -1,11 +1,11 @@
 """Contract of the task family: an inspector answers questions about the inside of a running task.
 
-A command asks (``heron stack``, ``heron profile``, ``heron memory``, ``heron inspect``), the topology manager checks
-the question, and the process of the task answers. It looks for the installed inspector at the first question and
-imports it then, so an inspector costs a task nothing before. An installation has one inspector.
+A command asks (``heron stack``, ``heron profile``, ``heron memory``, ``heron inspect``, ``heron capture``), the
+topology manager checks the question, and the process of the task answers. It looks for the installed inspector at the
+first question and imports it then, so an inspector costs a task nothing before. An installation has one inspector.
 
 `heron.spi.inspected_task` has what an inspector is given; `heron.spi.task_stacks`, `heron.spi.task_profile`,
-`heron.spi.task_memory` and `heron.spi.task_tuples` have what it returns.
+`heron.spi.task_memory`, `heron.spi.task_tuples` and `heron.spi.task_capture` have what it returns.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from abc import abstractmethod
 from threading import Event
 from typing import TYPE_CHECKING
 
+from heron.errors import PluginError
 from heron.spi.driver import Driver
 
 if TYPE_CHECKING:  # a task needs them only for its answer
     from heron.spi.inspected_task import InspectedTask
+    from heron.spi.task_capture import CaptureShape, TaskCapture
     from heron.spi.task_memory import TaskMemory
     from heron.spi.task_profile import TaskProfile
     from heron.spi.task_stacks import TaskStacks
@@ -33,8 +35,8 @@ class TaskInspector(Driver):
     """Looks into the task of its own process. A driver of the family `task`.
 
     The process opens it once, without options. Each question is a call on a thread of its own, which is a daemon and
-    ends with the call. `stacks` may be called while another call is under way. Of the other three, at most one is under
-    way at a time.
+    ends with the call. `stacks` may be called while another call is under way. Of the others, at most one is under way
+    at a time.
 
     These rules hold for each question:
 
@@ -75,3 +77,17 @@ class TaskInspector(Driver):
         checked that the configuration of the component allows it. A component without inputs receives none, and a
         component without outputs emits none; the call does not wait for these.
         """
+
+    def capture(
+        self, task: InspectedTask, seconds: float, most_bytes: int, shape: CaptureShape | None, stop: Event
+    ) -> TaskCapture:
+        """Return what the task emits in `seconds` (above 0, at most 300); with `shape`, no value leaves the task.
+
+        The call records at most `most_bytes` (1 KiB to 32 MiB). The task must not spend more than a hundredth of its
+        time on it: beyond that, flushes keep fewer rows. An inspector of before this method declines.
+
+        Raises:
+            PluginError: when this inspector takes no captures.
+        """
+        msg = f"the task inspector {type(self).__qualname__} takes no captures; install a newer one"
+        raise PluginError(msg)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from heron.errors import SchedulerError
+from heron.errors import HostsNotAvoidedError, SchedulerError
 from heron.planner.packing_plan import NO_RESOURCE, Resource
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.statemgr import StateManager
@@ -30,12 +30,13 @@ __all__ = [
 SPI_VERSION = 1
 OLDEST_SPI_VERSION = 1
 
-CAPABILITIES = frozenset({"attached", "manifests", "output", "restart", "server", "shared", "update"})
+CAPABILITIES = frozenset({"attached", "avoid", "manifests", "output", "restart", "server", "shared", "update"})
 """``attached``: a job can end with the process that scheduled it. ``restart``: one container can be restarted.
 ``update``: containers can be added to a running job and removed from it. ``shared``: every host can query and end a
 job, not only the host that scheduled it. A driver without one of these flags raises SchedulerError for that request.
 ``server``: a server does the work, and it may be away. ``output``: the scheduler keeps what containers print.
-``manifests``: a job can be written as documents for the tools of the system."""
+``manifests``: a job can be written as documents for the tools of the system.
+``avoid``: containers can be kept away from hosts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,8 @@ class SchedulerState(enum.Enum):
 class ContainerStatus:
     """One container: its state, its number of starts, and why it last ended or does not run yet ("": no reason).
 
-    `where` is its place in the scheduler's own words, or ""; it is for people and does not count in comparisons.
+    `where` is its place in the scheduler's own words, or ""; it is for people and does not count in comparisons. `host`
+    is the name of its host that `Scheduler.avoid_hosts` takes, or "" while it has none or the driver cannot tell.
     """
 
     container_id: int
@@ -146,6 +148,7 @@ class ContainerStatus:
     attempts: int
     last_error: str = ""
     where: str = field(default="", compare=False)
+    host: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +219,8 @@ class Scheduler(Driver):
     def restart(self, topology: str, container_id: int) -> None:
         """End one container and start it again with the next attempt (at most 30 s); the others continue.
 
+        If it runs on a host of `avoid_hosts`, it starts again on another one, or the call raises SchedulerError.
+
         Raises:
             SchedulerError: when the job or container is unknown, or the container cannot be ended; then it continues.
         """
@@ -264,6 +269,23 @@ class Scheduler(Driver):
         """
         msg = f"the scheduler of topology {job.topology!r} has no documents for containers {planned.containers}"
         raise SchedulerError(msg)
+
+    def avoid_hosts(self, hosts: Sequence[str]) -> None:
+        """Let `schedule`, `update` and `restart` start containers on none of these hosts from now on.
+
+        The names are those of `ContainerStatus.host`; a name that the scheduler does not know has no effect. They
+        replace those of an earlier call. The call sends no request, and containers that run stay where they are. A
+        container that the scheduler starts again by itself may keep away from the hosts of its last start only. The
+        flag ``avoid`` asks for it.
+
+        Raises:
+            HostsNotAvoidedError: when the scheduler, or its section of the profile, has no way to say so.
+        """
+        msg = (
+            f"the scheduler {type(self).__name__} cannot keep containers away from {', '.join(hosts)}; it has no hosts "
+            "to choose, or no way to say so"
+        )
+        raise HostsNotAvoidedError(msg)
 
     def use_state(self, statemgr: StateManager) -> None:
         """Give the scheduler the state manager of its profile, which its owner closes after the last call.

@@ -1,4 +1,4 @@
-"""Contract of the state manager family: small versioned values under fourteen kinds of node.
+"""Contract of the state manager family: small versioned values under sixteen kinds of node.
 
 The version of a node is an integer that starts at 1 and grows at each change. The state manager is not on the data
 path: while the store is away, data flows. Source: Heron's ``IStateManager``, with compare-and-set, leases and watches
@@ -40,6 +40,9 @@ MUST_NOT_EXIST = 0
 class NodeKind(enum.Enum):
     """The kinds of node; each topology has at most one node of each kind, except PART and CONTAINER.
 
+    HOSTS is what a topology has measured of the hosts of its containers. HOST_BLOCKS has one node for all topologies,
+    whose name the engine chooses: the hosts that schedulers avoid.
+
     A CONTAINER is the record of one container of a managed scheduler, or its sealed launch file; the engine makes its
     name from the run and the container's id. A JOB is the job of a managed scheduler whose cluster cannot keep it.
 
@@ -68,6 +71,8 @@ class NodeKind(enum.Enum):
     PART = "parts"
     CONTAINER = "containers"
     JOB = "jobs"
+    HOSTS = "hosts"
+    HOST_BLOCKS = "hostblocks"
 
 
 @dataclass(frozen=True, slots=True)

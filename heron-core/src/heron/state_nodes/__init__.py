@@ -9,6 +9,8 @@
 | KEYS | `topology_keys` | the command that submits the topology |
 | TMANAGER_LOCATION | `tmanager_location` | the topology manager, which holds the node |
 | REPORT | `report` | the topology manager at the end; the command that removes the run |
+| HOSTS | `host_report` | the health manager |
+| HOST_BLOCKS | `host_blocks` | the judge of hosts (`examples/hosts.py`); commands that block hosts |
 | HEALTH | `health_records` | the health manager; commands that pause, resume or approve |
 
 LOCK has no schema, because only its hold counts. CONTAINER belongs to `heron_scheduler_kit.managed`.

@@ -43,8 +43,14 @@ def main(signals: Signals) -> int:
     return route(spec, read, signals)
 
 
-def route(spec: StmgrSpec, read: Callable[[], StmgrSpec], signals: Signals, machine: Machine = REAL_MACHINE) -> int:
-    """Runs until SIGTERM; `read` reads the spec again."""
+def route(
+    spec: StmgrSpec,
+    read: Callable[[], StmgrSpec],
+    signals: Signals,
+    machine: Machine = REAL_MACHINE,
+    started: Callable[[StreamManager], None] = lambda _manager: None,
+) -> int:
+    """Runs until SIGTERM; `read` reads the spec again. Calls `started` before the event loop runs."""
     settings = EngineSettings.from_keys(spec.settings)
     reactor = Reactor(machine=machine)
     limits = FrameLimits(settings.frame_max_bytes)
@@ -62,7 +68,8 @@ def route(spec: StmgrSpec, read: Callable[[], StmgrSpec], signals: Signals, mach
     router = Router(acks, marks)
     paces = OutletPaces(marks, settings.queue_least_bytes, settings.outlet_target_s)
     counters = TrafficCounters()
-    StreamManager(LinkContext(spec, settings, reactor, sockets, router, counters, acks, pressure, local, paces, read))
+    context = LinkContext(spec, settings, reactor, sockets, router, counters, acks, pressure, local, paces, read)
+    started(StreamManager(context))
     reactor.on_readable(signals.fileno(), reactor.stop)
     if not signals.stop_requested:
         reactor.run()

@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from collections import Counter
+from collections.abc import Mapping
 
 from heron.api.api_constants import TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE
 from heron.api.config import setting
@@ -29,6 +30,7 @@ from heron.stmgr.counters import TimerLateness
 from heron.stmgr.event_buffer import EventBuffer
 from heron.stmgr.instance_links import InstanceLinks
 from heron.stmgr.link_context import LinkContext
+from heron.stmgr.outlet import Outlet
 from heron.stmgr.peer_hub import PeerHub
 from heron.stmgr.peer_links import PeerLinks
 from heron.stmgr.pressure_reports import PressureReports
@@ -80,6 +82,16 @@ class StreamManager:
         reactor.every(context.settings.metrics_export_s, self._publish)
         reactor.every(_CHECK_PERIOD_S, self._check_due)
         reactor.at_round_end(self._end_round)
+
+    @property
+    def plan(self) -> PhysicalPlan | None:
+        """The plan that it routes by; None before the first."""
+        return self._plan
+
+    @property
+    def outlets(self) -> Mapping[int, Outlet]:
+        """What waits for each task, by id."""
+        return self._context.router.outlets
 
     def _end_round(self) -> None:
         """Sends the segments that this round has gathered, and then the credit that sending them has released."""

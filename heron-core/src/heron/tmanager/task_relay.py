@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Protocol
 
 from heron.errors import HeronError
@@ -18,11 +19,14 @@ __all__ = ["TaskRelay"]
 _LONGEST_WAIT_S = 60.0
 _LONGEST_LOOK_S = 300.0  # nobody waits for longer, and it costs the task
 _MOST_TUPLES = 100  # of each direction: the answer stays small, and people read no more
+_CAPTURE_BYTES = range(1 << 10, (32 << 20) + 1)  # as text, the largest one fits into a control frame
+_SALT_BYTES = 32
 
 _OBSERVATIONS = {
     pb.ProfileRequest: "a profile",
     pb.MemoryRequest: "an observation of memory",
     pb.TuplesRequest: "a sample",
+    pb.CaptureRequest: "a capture",
 }
 
 
@@ -42,6 +46,7 @@ class TaskRelay:
         self._containers = containers
         self._asked_task = asked_task
         self._questions = TaskQuestions()
+        self._salt = secrets.token_bytes(_SALT_BYTES)  # nobody who asks can guess a key from its hash
 
     def asked(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         """Passes a question of a command on.
@@ -55,6 +60,8 @@ class TaskRelay:
             msg = f"a wait of {request.wait_s:g} s is not above 0 and at most {_LONGEST_WAIT_S:g} s"
             raise HeronError(msg)
         tuples = isinstance(request, pb.TuplesRequest)
+        if isinstance(request, pb.CaptureRequest):
+            tuples, request.salt = not request.shape, self._salt
         component, container_id, _ = self._asked_task(request.component, request.task_id, tuples=tuples)
         number = self._questions.add(TaskQuestion(identity, request.request_id, request.task_id, container_id))
         wait_s, request.request_id = lasts_s + request.wait_s, number
@@ -115,5 +122,8 @@ def _seconds_of(request: TaskRequest) -> float:
         raise HeronError(msg)
     if isinstance(request, pb.TuplesRequest) and not 0 < request.tuples <= _MOST_TUPLES:
         msg = f"a sample of {request.tuples} tuples is not of 1 to {_MOST_TUPLES}"
+        raise HeronError(msg)
+    if isinstance(request, pb.CaptureRequest) and request.most_bytes not in _CAPTURE_BYTES:
+        msg = f"a capture of {request.most_bytes} bytes is not of {_CAPTURE_BYTES[0]} to {_CAPTURE_BYTES[-1]} bytes"
         raise HeronError(msg)
     return seconds

@@ -293,14 +293,17 @@ def test_one_observation_declines_every_other_kind(site: Site) -> None:
     assert [parse_control(receive(channel)).task_answer.request_id for _ in range(2)] == [8, 5]
 
 
-def test_it_asks_for_memory_and_tuples(site: Site) -> None:
-    """What the question says is what the inspector is asked."""
+def test_it_asks_for_memory_tuples_and_captures(site: Site) -> None:
+    """What the question says is what the inspector is asked. One of before captures declines them."""
     channel = site.session(1)
     ask(channel, Envelope(memory_request=pb.MemoryRequest(request_id=6, task_id=7, wait_s=5, seconds=0.25)))
     assert decode_memory(parse_control(receive(channel)).task_answer.document).traced_s == 0.25
     ask(channel, Envelope(tuples_request=pb.TuplesRequest(request_id=7, task_id=7, wait_s=5, seconds=0.05, tuples=3)))
     tuples = decode_tuples(parse_control(receive(channel)).task_answer.document)
     assert (tuples.wanted, tuples.lasted_s) == (3, 0.05)
+    ask(channel, Envelope(capture_request=pb.CaptureRequest(request_id=8, task_id=7, wait_s=5, seconds=1)))
+    declined = parse_control(receive(channel)).task_answer.refusal
+    assert declined == "the task inspector PatientInspector takes no captures; install a newer one"
 
 
 def test_without_an_inspector_a_question_is_refused(site: Site) -> None:

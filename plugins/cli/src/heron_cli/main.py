@@ -43,6 +43,7 @@ _COMMANDS = {
     "plugins": "heron_cli.commands.plugins:plugins",
     "profiles": "heron_cli.commands.profiles:profiles",
     "packages": "heron_cli.commands.packages:packages",
+    "hosts": "heron_cli.commands.hosts:hosts",
     "completion": "heron_cli.commands.completion:completion",
 }
 

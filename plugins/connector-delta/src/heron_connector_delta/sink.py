@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import secrets
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,8 @@ from heron_connector_delta.conform import conformed, row_of
 from heron_connector_delta.table import Options, Table, schema_of
 from heron_connector_delta.transactions import append, ensure_table, normal
 from heron_streamlet.arrow.batches import as_batch
-from heron_streamlet.connectors.sinks import TransactionalSink
-from heron_streamlet.connectors.staging import SINK_ID, StagingFolder
+from heron_streamlet.connectors.staged_sink import StagedSink
+from heron_streamlet.connectors.staging import StagedFile
 from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["DeltaSink"]
@@ -27,7 +25,7 @@ _log = logging.getLogger(__name__)
 _ROWS = 4096  # records that wait in memory to become one batch
 
 
-class DeltaSink(TransactionalSink[Any]):
+class DeltaSink(StagedSink[Any]):
     """Appends each element to a Delta table when its checkpoint is complete, once.
 
     An element is a record, which is a mapping from the names of columns to values, or a `pyarrow.RecordBatch` or
@@ -56,17 +54,13 @@ class DeltaSink(TransactionalSink[Any]):
         partition_by: Sequence[str] = (),
         options: Options | None = None,
     ) -> None:
-        if not SINK_ID.fullmatch(id):
-            msg = f"DeltaSink: id={id!r} is not 1 to 100 letters, digits, _ and -"
-            raise UsageError(msg)
+        super().__init__(id=id, folder=folder)
         self._table = Table.of(table, options, "DeltaSink")
-        self._id, self._folder = id, Path(folder).resolve()
         self._partition_by = [partition_by] if isinstance(partition_by, str) else list(partition_by)
         self._given = None if schema is None else _checked(schema, self._partition_by)
         if schema is None and self._partition_by:
             msg = f"DeltaSink: partition_by={self._partition_by} is for a new table: give its `schema`, too"
             raise UsageError(msg)
-        self._run = secrets.token_hex(8)  # one for each submission, as numbers of checkpoints begin again with each
 
     def setup(self, context: StageContext) -> None:
         """`Sink.setup`. Creates the table if there is none and `schema` is given.
@@ -75,8 +69,8 @@ class DeltaSink(TransactionalSink[Any]):
             UnreachableError: when the storage does not answer, and `schema` is not given.
             ConnectorError: when there is no table and no `schema`, or they differ.
         """
-        self._name, self._tasks = context.name, context.partitions
-        self._staging = StagingFolder(self._folder, self._id, self._run, context.partition)
+        super().setup(context)
+        self._name = context.name
         self._writer: pa.RecordBatchStreamWriter | None = None
         self._rows: list[pa.RecordBatch] = []
         self._schema = self._columns()
@@ -106,43 +100,24 @@ class DeltaSink(TransactionalSink[Any]):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-        self._staging.prepare(checkpoint)
+        super().prepare(checkpoint)
 
-    def commit(self, checkpoint: int) -> None:
-        """`TransactionalSink.commit`. One transaction for each task.
-
-        Raises:
-            UnreachableError: when the storage does not answer; the next commit appends what waits.
-            ConnectorError: when the table refuses the rows.
-        """
-        files = [file for file in self._staging.staged(self._tasks) if file.checkpoint <= checkpoint]
-        files.sort(key=lambda file: (file.task, file.run, file.checkpoint))
-        for _, group in groupby(files, key=lambda file: (file.task, file.run)):
-            own = list(group)
-            if self._given is not None:
-                ensure_table(self._table, self._given, self._partition_by)
-            append(self._table, self._id, own)
-            for file in own:
-                file.path.unlink(missing_ok=True)
+    def write(self, files: Sequence[StagedFile]) -> None:
+        """`StagedSink.write`. All of them are one transaction."""
+        if self._given is not None:
+            ensure_table(self._table, self._given, self._partition_by)
+        append(self._table, self.id, files)
 
     def restore(self, checkpoint: int) -> None:
         """`TransactionalSink.restore`. While the storage does not answer, rows wait for the next commit."""
         self._rows.clear()
         self._writer = None
-        self._staging.discard_open()
-        for file in self._staging.staged(self._tasks):
-            if file.checkpoint > checkpoint:
-                file.path.unlink(missing_ok=True)
-        try:
-            self.commit(checkpoint)
-        except UnreachableError as error:
-            _log.warning("sink %s: what checkpoint %d has waits for the table: %s", self._name, checkpoint, error)
+        super().restore(checkpoint)
 
     def close(self) -> None:
         """`Sink.close`."""
-        if hasattr(self, "_staging"):
-            self._writer = None
-            self._staging.close()
+        self._writer = None
+        super().close()
 
     def _columns(self) -> pa.Schema:
         if self._given is None:
@@ -166,7 +141,7 @@ class DeltaSink(TransactionalSink[Any]):
 
     def _write(self, batch: pa.RecordBatch) -> None:
         if self._writer is None:
-            self._writer = pa.ipc.new_stream(self._staging.file(), batch.schema)
+            self._writer = pa.ipc.new_stream(self.staging.file(), batch.schema)
         self._writer.write_batch(batch)
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UnreachableError
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Refusal, described, is_passing
-from heron_connector_kafka.staging import Outgoing
+from heron_connector_kafka.outgoing import Outgoing
 from heron_connector_kafka.transactions import PRODUCER_OPTIONS, room
 
 __all__ = ["ImmediateWriter"]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,11 +11,11 @@ from heron.api import TopologyReliabilityMode
 from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE as _MODE
 from heron.api.api_constants import TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS as _INTERVAL
 from heron.api.config import setting
-from heron.errors import UnreachableError, UsageError, UserCodeError
+from heron.errors import UsageError, UserCodeError
 from heron_connector_kafka.cluster import LATEST_S, Cluster, Option, Options
 from heron_connector_kafka.immediate import ImmediateWriter
+from heron_connector_kafka.outgoing import Outgoing, encoded
 from heron_connector_kafka.record import NewRecord
-from heron_connector_kafka.staging import Outgoing, append
 from heron_connector_kafka.transactions import (
     DEFAULT_TIMEOUT_MS,
     PRODUCER_OPTIONS,
@@ -26,12 +23,11 @@ from heron_connector_kafka.transactions import (
     TransactionWriter,
 )
 from heron_streamlet.connectors.sinks import TransactionalSink
-from heron_streamlet.connectors.staging import SINK_ID, StagingFolder
+from heron_streamlet.connectors.staged_sink import StagedSink
+from heron_streamlet.connectors.staging import StagedFile, check_sink_id
 from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["KafkaSink", "Transactions"]
-
-_log = logging.getLogger(__name__)
 
 _RESERVED = frozenset({*PRODUCER_OPTIONS, "transactional.id"})
 _LARGEST_BYTES = 1_000_000  # librdkafka's default of `message.max.bytes`
@@ -58,9 +54,7 @@ class Transactions:
     folder: str | Path
 
     def __post_init__(self) -> None:
-        if not SINK_ID.fullmatch(self.id):
-            msg = f"Transactions: id={self.id!r} is not 1 to 100 letters, digits, _ and -"
-            raise UsageError(msg)
+        check_sink_id(self.id, "Transactions")
 
 
 class KafkaSink(TransactionalSink[T_contra]):
@@ -101,7 +95,7 @@ class KafkaSink(TransactionalSink[T_contra]):
         self._cluster = Cluster.of(servers, options, _RESERVED, "KafkaSink")
         self._key, self._value = key, value
         self._interval_s = 0.0
-        self._run = secrets.token_hex(8)  # one for each submission, as numbers of checkpoints begin again with each
+        self._staged = None if transactions is None else _StagedRecords(self._cluster, topic, transactions)
 
     def check(self, config: Mapping[str, object]) -> None:
         """`Sink.check`. A transaction must be able to last as long as what it contains took to come.
@@ -126,16 +120,10 @@ class KafkaSink(TransactionalSink[T_contra]):
         options = self._cluster.given()
         self._largest_bytes = int(options.get("message.max.bytes", _LARGEST_BYTES)) - _FRAME_BYTES
         self._name = context.name
-        self._way: _Staged | ImmediateWriter
-        if self.transactions is None:
-            self._way = ImmediateWriter(self._cluster, self.topic)
-        else:
-            self._way = _Staged(
-                partial(TransactionWriter, self._cluster, self.topic, timeout_ms=self._timeout_ms(options)),
-                StagingFolder(Path(self.transactions.folder), self.transactions.id, self._run, context.partition),
-                self.transactions.id,
-                context.partitions,
-            )
+        if self._staged is not None:
+            self._staged.timeout_ms = self._timeout_ms(options)
+            self._staged.setup(context)
+        self._way = self._staged or ImmediateWriter(self._cluster, self.topic)
 
     def put(self, element: T_contra) -> None:
         """`Sink.put`.
@@ -148,8 +136,11 @@ class KafkaSink(TransactionalSink[T_contra]):
         new = given if isinstance(given, NewRecord) else NewRecord(given)  # type: ignore[arg-type]  # checked below
         key = self._bytes("key", new.key if self._key is None else self._key(element))
         value = self._bytes("value", new.value)
-        headers = tuple((name, self._bytes(f"header {name!r}", each)) for name, each in new.headers)
-        size = len(key or b"") + len(value or b"") + sum(len(name) + len(each or b"") for name, each in headers)
+        size = len(key or b"") + len(value or b"")
+        headers: tuple[tuple[str, bytes | None], ...] = ()
+        if new.headers:
+            headers = tuple((name, self._bytes(f"header {name!r}", each)) for name, each in new.headers)
+            size += sum(len(name) + len(each or b"") for name, each in headers)
         if size > self._largest_bytes:
             msg = (
                 f"sink {self._name!r}: a record of {size} bytes is larger than {self._largest_bytes}; raise "
@@ -208,10 +199,10 @@ class KafkaSink(TransactionalSink[T_contra]):
         return max(1, round(given_s * 1000))
 
     def _bytes(self, what: str, given: Any) -> bytes | None:  # noqa: ANN401  # whatever the author's function returns
-        if isinstance(given, str):
-            return given.encode()
         if given is None or isinstance(given, bytes):
             return given
+        if isinstance(given, str):
+            return given.encode()
         msg = (
             f"sink {self._name!r}: the {what} {given!r:.60} is neither text nor bytes; give KafkaSink a function "
             "`key` or `value` that returns one of them"
@@ -219,42 +210,31 @@ class KafkaSink(TransactionalSink[T_contra]):
         raise UserCodeError(msg)
 
 
-class _Staged:
+class _StagedRecords(StagedSink[Outgoing]):
     """Records wait in files for their checkpoint, and then are written in a transaction for each."""
 
-    def __init__(
-        self, new_writer: Callable[[str, int], TransactionWriter], folder: StagingFolder, name: str, tasks: int
-    ) -> None:
-        self._new_writer, self._folder, self._name, self._tasks = new_writer, folder, name, tasks
+    timeout_ms = DEFAULT_TIMEOUT_MS
+
+    def __init__(self, cluster: Cluster, topic: str, transactions: Transactions) -> None:
+        super().__init__(id=transactions.id, folder=transactions.folder)
+        self._cluster, self._topic = cluster, topic
         self._writers: dict[int, TransactionWriter] = {}
-        self.prepare = self._folder.prepare
 
     def put(self, record: Outgoing) -> None:
-        """Append a record to the file of the next checkpoint."""
-        append(self._folder.file(), record)
+        """`Sink.put`."""
+        self.staging.append(encoded(record))
 
-    def commit(self, checkpoint: int) -> None:
-        """Write the files up to this checkpoint."""
-        for file in self._folder.staged(self._tasks):
-            if file.checkpoint <= checkpoint:
-                if file.task not in self._writers:
-                    self._writers[file.task] = self._new_writer(self._name, file.task)
-                self._writers[file.task].write(file)
-                file.path.unlink(missing_ok=True)
-
-    def restore(self, checkpoint: int) -> None:
-        """Discard the files of newer checkpoints, and write the others."""
-        self._folder.discard_open()
-        for file in self._folder.staged(self._tasks):
-            if file.checkpoint > checkpoint:
-                file.path.unlink(missing_ok=True)
-        try:
-            self.commit(checkpoint)
-        except UnreachableError as error:
-            _log.warning("sink %s: what checkpoint %d has waits for the cluster: %s", self._name, checkpoint, error)
+    def write(self, files: Sequence[StagedFile]) -> None:
+        """`StagedSink.write`. The transactions of a task have a marker that says which file they have written."""
+        task = files[0].task
+        if task not in self._writers:
+            self._writers[task] = TransactionWriter(self._cluster, self._topic, self.id, task, self.timeout_ms)
+        for file in files:
+            self._writers[task].write(file)
+            file.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Release files and clients."""
-        self._folder.close()
+        """`Sink.close`."""
+        super().close()
         for writer in self._writers.values():
             writer.close()

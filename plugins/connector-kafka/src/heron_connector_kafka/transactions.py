@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from heron.errors import ConnectorError, UnreachableError
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Option, Refusal, described, is_passing
-from heron_connector_kafka.staging import records_of
+from heron_connector_kafka.outgoing import decoded
 from heron_streamlet.connectors.staging import StagedFile
 
 __all__ = ["DEFAULT_TIMEOUT_MS", "PRODUCER_OPTIONS", "TIMEOUT_OPTION", "TransactionWriter", "is_written", "room"]
@@ -58,7 +58,7 @@ class TransactionWriter:
             if is_written(file, self._marker):
                 return
             producer.begin_transaction()
-            for record in records_of(file.path):
+            for record in map(decoded, file.messages()):
                 room(producer, partial(record.produce, producer, self._topic))
             mark = TopicPartition(self._topic, 0, file.checkpoint, file.run)
             members = group.consumer_group_metadata()

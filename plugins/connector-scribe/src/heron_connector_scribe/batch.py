@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from heron_connector_scribe.entries import Entries
+from heron_connector_scribe.entries import Entry
 
 __all__ = ["Answer", "Batch", "Caller", "Fate", "LogEntry"]
 
@@ -63,7 +64,7 @@ class Batch:
     __slots__ = ("answered", "answered_s", "arrived_s", "caller", "digest", "entries", "size_bytes", "taken")
 
     def __init__(
-        self, entries: Entries, caller: Caller, size_bytes: int, arrived_s: float, digest: bytes = b""
+        self, entries: Sequence[Entry], caller: Caller, size_bytes: int, arrived_s: float, digest: bytes = b""
     ) -> None:
         self.entries, self.caller, self.digest = entries, caller, digest
         self.size_bytes, self.arrived_s = size_bytes, arrived_s

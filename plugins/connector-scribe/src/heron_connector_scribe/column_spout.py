@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
+from collections.abc import Sequence
+from typing import ClassVar
 
 from heron_connector_scribe.batch import Batch
-from heron_connector_scribe.entries import Entries
+from heron_connector_scribe.entries import Entry
+from heron_connector_scribe.entry_columns import columns_of, log_columns
 from heron_connector_scribe.spout import ScribeSpout
 
 __all__ = ["ScribeColumnSpout"]
@@ -19,8 +20,9 @@ class ScribeColumnSpout(ScribeSpout):
     """
 
     columns = True
+    parse: ClassVar[staticmethod[..., Sequence[Entry]]] = staticmethod(log_columns)
 
-    def _emit_all(self, entries: Entries) -> None:
+    def _emit_all(self, entries: Sequence[Entry]) -> None:
         self.emit_columns(columns_of(entries))
 
     def _emit_tracked(self, batch: Batch) -> None:
@@ -28,17 +30,3 @@ class ScribeColumnSpout(ScribeSpout):
 
     def _emit_again(self, batch: Batch, tup_id: object) -> None:
         self.emit_columns(columns_of(batch.entries), tup_id)
-
-
-def columns_of(entries: Entries) -> pa.RecordBatch:
-    """The entries as columns; categories are a dictionary array."""
-    first, count = entries.categories[0], len(entries)
-    if entries.categories.count(first) == count:
-        codes = pa.array(np.zeros(count, dtype=np.int32))
-        categories = pa.DictionaryArray.from_arrays(codes, pa.array([first]))
-    else:
-        categories = pa.array(entries.categories).dictionary_encode()
-    partitions = pa.array(np.array(entries.partitions, dtype=np.int64))
-    return pa.RecordBatch.from_arrays(
-        [categories, partitions, pa.array(entries.messages, pa.binary())], list(ScribeSpout.outputs)
-    )

@@ -25,8 +25,8 @@ from heron_connector_scribe.service_status import ServiceStatus, Status
 from heron_connector_scribe.thrift_frames import (
     ONEWAY,
     Call,
+    Parse,
     TooManyEntriesError,
-    log_entries,
     parse_call,
     result_reply,
 )
@@ -40,8 +40,16 @@ class LogCalls:
     """See the module. All methods belong to the server's thread."""
 
     def __init__(
-        self, options: ServiceOptions, name: str, mode: str, intake: Intake, counts: ServiceCounts, clock: Clock
+        self,
+        options: ServiceOptions,
+        name: str,
+        mode: str,
+        intake: Intake,
+        counts: ServiceCounts,
+        clock: Clock,
+        parse: Parse,
     ) -> None:
+        self._parse = parse
         self._options, self._name, self._intake, self._clock = options, name, intake, clock
         self._counts = counts
         self._answers_at_once = mode == TopologyReliabilityMode.ATMOST_ONCE
@@ -97,7 +105,7 @@ class LogCalls:
         if not self._intake.has_room(len(frame)):
             return self._put_off_call(connection, call, Refusal.NO_ROOM)
         try:
-            entries = log_entries(frame, call.offset, self._options.batch_messages, self._partitions.of)
+            entries = self._parse(frame, call.offset, self._options.batch_messages, self._partitions.of)
         except TooManyEntriesError:
             return self._put_off_call(connection, call, Refusal.TOO_MANY_MESSAGES)
         self._counts.totals["messages"] += len(entries)

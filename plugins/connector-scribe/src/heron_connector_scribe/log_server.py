@@ -26,6 +26,7 @@ from heron_connector_scribe.intake import Intake
 from heron_connector_scribe.log_calls import LogCalls
 from heron_connector_scribe.refusals import Refusal, ServiceCounts
 from heron_connector_scribe.service_options import ServiceOptions
+from heron_connector_scribe.thrift_frames import Parse, log_entries
 
 __all__ = ["LogServer"]
 
@@ -47,7 +48,15 @@ class LogServer:
         port: where it listens; 0 before it does.
     """
 
-    def __init__(self, options: ServiceOptions, index: int, name: str, mode: str, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        options: ServiceOptions,
+        index: int,
+        name: str,
+        mode: str,
+        clock: Clock | None = None,
+        parse: Parse = log_entries,
+    ) -> None:
         self.options = options
         self.port = 0
         self._wanted_port = options.port_of(index)
@@ -61,7 +70,7 @@ class LogServer:
         self._refusals = ServiceCounts(name, self._clock)
         self.counts: Counter[str] = self._refusals.totals
         self.intake = Intake(options.pending_bytes, self._wake, self._clock.monotonic_s)
-        self._calls = LogCalls(options, name, mode, self.intake, self._refusals, self._clock)
+        self._calls = LogCalls(options, name, mode, self.intake, self._refusals, self._clock, parse)
         self._connections = Connections(options, self._selector, self._calls, self.intake, self._refusals, self._clock)
         self._most_connections = max(1, min(options.connections, _descriptors() - _OTHER_FILES))
         self._listener: socket.socket | None = None

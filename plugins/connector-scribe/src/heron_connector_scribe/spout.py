@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from heron.api import (
@@ -17,10 +17,11 @@ from heron.api import (
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError
 from heron_connector_scribe.batch import Batch
-from heron_connector_scribe.entries import Entries
+from heron_connector_scribe.entries import Entry
 from heron_connector_scribe.log_server import LogServer
 from heron_connector_scribe.retry_memory import Doubt, RetryMemory
 from heron_connector_scribe.service_options import CONFIG_KEY, ServiceOptions
+from heron_connector_scribe.thrift_frames import log_entries
 
 __all__ = ["ScribeSpout"]
 
@@ -43,6 +44,7 @@ class ScribeSpout(Spout, ITwoPhaseStatefulComponent):
     """
 
     outputs: ClassVar[list[str]] = ["category", "partition", "message"]
+    parse: ClassVar[staticmethod[..., Sequence[Entry]]] = staticmethod(log_entries)
 
     def init_state(self, state: State) -> None:
         """Take the doubts of the checkpoint."""
@@ -52,7 +54,8 @@ class ScribeSpout(Spout, ITwoPhaseStatefulComponent):
         """Read the options. The first `next_tuple` begins to listen: a task that only prepares must not."""
         self._mode = config.get(api_constants.TOPOLOGY_RELIABILITY_MODE, TopologyReliabilityMode.ATMOST_ONCE)
         options = ServiceOptions.of(config.get(CONFIG_KEY, {}))
-        self._server = LogServer(options, context.get_task_index(), context.get_component_id(), self._mode)
+        name, index = context.get_component_id(), context.get_task_index()
+        self._server = LogServer(options, index, name, self._mode, parse=self.parse)
         self._intake = self._server.intake
         self._engine_replays = config.get(api_constants.TOPOLOGY_REPLAY_ATTEMPTS) is not None
         self._number = 0
@@ -88,7 +91,7 @@ class ScribeSpout(Spout, ITwoPhaseStatefulComponent):
         self._emit_all(batch.entries)
         self._intake.release(batch)
 
-    def _emit_all(self, entries: Entries) -> None:
+    def _emit_all(self, entries: Sequence[Entry]) -> None:
         emit = self.emit
         for entry in entries:
             emit(entry)

@@ -7,15 +7,16 @@ for it, so a frame of n bytes never leads to more than n entries. Messages stay 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from heron_connector_scribe.entries import Entries
+from heron_connector_scribe.entries import Entries, Entry
 
 __all__ = [
     "CALL",
     "Call",
     "MalformedFrameError",
+    "Parse",
     "Place",
     "TooManyEntriesError",
     "exception_reply",
@@ -59,6 +60,10 @@ _pack_string_field = struct.Struct(">bhi").pack
 
 Place: TypeAlias = Callable[[str], Callable[[bytes], int] | None]
 """For a category: the function that gives the partition of a message. None: all messages are in partition 0."""
+
+
+Parse: TypeAlias = Callable[[bytes, int, int, Place], Sequence[Entry]]
+"""`log_entries`, or a function that gives the same entries in another form."""
 
 
 class MalformedFrameError(ValueError):

@@ -6,5 +6,5 @@ records of decisions, updates and restarts. Two commands and one process use it:
 The policies `ds2_policy`, `slo_policy` and `dhalion_policy` are drivers of the family health: lists of the parts below.
 
 Reading order of the rooms, in the direction of the data: `observing`, `sensors`, `diagnosing`, `sizing`, `objectives`;
-then what uses a policy: `managing` decides and acts, `explaining` says it in words.
+then what uses a policy: `managing` decides and acts, `explaining` says it in words, and `hosts` reports bad hosts.
 """

@@ -36,6 +36,7 @@ from heron_cli.profiles import Profile
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_driver_kit.native_memory import return_large_blocks
+from heron_health_manager.hosts.host_reporter import HostReporter
 from heron_health_manager.managing.carrier import Carrier
 from heron_health_manager.managing.manager import HealthManager
 from heron_health_manager.managing.pace import Pace
@@ -66,22 +67,24 @@ def main(signals: Signals) -> int:
     return_large_blocks()
     with signals.abrupt():  # it has nothing to finish: what it began is recorded
         section = decode_options(_mapping(spec.options.get("section")), HealthSection, "health")
-        policies = _open_policies(spec)
         statemgr = open_statemgr(_required(spec, "statemgr"))
         try:
-            _run(spec, section, policies, statemgr)
+            _run(spec, section, statemgr)
         finally:
             statemgr.close()
     return 0
 
 
-def _run(
-    spec: ServiceProcessSpec, section: HealthSection, policies: Sequence[PolicyRunner], statemgr: StateManager
-) -> None:
+def _run(spec: ServiceProcessSpec, section: HealthSection, statemgr: StateManager) -> None:
     scheduler = open_driver(_required(spec, "scheduler"), Scheduler)
     scheduler.use_state(statemgr)
+    hosts = None
+    if "avoid" in scheduler.capabilities:
+        hosts = HostReporter(statemgr, scheduler, (spec.topology, spec.topology_id), SystemClock())
+    policies = _open_policies(spec, hosts)
     connect = partial(_connect, spec, statemgr, scheduler)
-    watch = TopologyWatch(connect(_ANSWER_S), spec.topology_id, section.components, _metrics(policies))
+    blocked = None if hosts is None else hosts.blocked
+    watch = TopologyWatch(connect(_ANSWER_S), spec.topology_id, section.components, _metrics(policies), blocked)
     carrier = None
     if spec.control:
         profile = _profile(spec)
@@ -100,8 +103,10 @@ def _run(
         pause.wait(pace.period_s)
 
 
-def _open_policies(spec: ServiceProcessSpec) -> tuple[PolicyRunner, ...]:
+def _open_policies(spec: ServiceProcessSpec, hosts: HostReporter | None) -> tuple[PolicyRunner, ...]:
     """Open the policies; one that does not open is left out, unless it is the only one.
+
+    The rounds of the first one are those that `hosts` reports.
 
     Raises:
         PluginError: when none opens.
@@ -111,7 +116,7 @@ def _open_policies(spec: ServiceProcessSpec) -> tuple[PolicyRunner, ...]:
     for ref in spec.drivers:
         if ref.family == "health":
             try:
-                opened.append(PolicyRunner.open(ref))
+                opened.append(PolicyRunner.open(ref, hosts.report if hosts and not opened else None))
             except HeronError as error:
                 _log.exception("policy %s is left out", ref.name)
                 errors.append(str(error))

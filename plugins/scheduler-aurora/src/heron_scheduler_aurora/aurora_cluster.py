@@ -120,6 +120,13 @@ class AuroraCluster(SealedCluster):
             job.kill(mine & numbers)
         self.remove_launch_files(run)
 
+    def move(self, job: ManagedJob, place: str) -> None:
+        """Give an instance another config by a job update; Aurora puts the old one back if the new one fails."""
+        number = int(place)
+        sealed = sealed_text(_config(active(self._job(job).task(number)).get(number, {})))
+        config = self._config(job, size_of(each for each in job.containers if each.place == place), sealed)
+        self._job(job).update(update_request([number], config, self._given, adds=False))
+
     def restart(self, job: ManagedJob, place: str) -> None:
         self._job(job).restart(int(place))
 
@@ -189,7 +196,7 @@ class AuroraCluster(SealedCluster):
         return None
 
     def _config(self, job: ManagedJob, size: Size, sealed: str) -> Json:
-        return task_config(job, size, self._given, self.start_command(job, INSTANCE, sealed, HOST))
+        return task_config(job, size, self._given, self.start_command(job, INSTANCE, sealed, HOST), self.avoided)
 
     def _job(self, job: ManagedJob) -> AuroraJob:
         return AuroraJob(self._api, job_key(job, self._given), self.handle(job))

@@ -40,6 +40,7 @@ RUN = "heron_run"
 """The metadata with the id of the run."""
 
 _ADDED = "heron_instances"
+_HOST = "host"  # the attribute that each agent of Aurora has
 _PROCESS = "heron"
 _MB = 1024 * 1024
 _DISK_MB = 64  # the output that Mesos keeps, and the launch file
@@ -91,8 +92,13 @@ def job_path(key: Mapping[str, object], cluster: str) -> str:
     return f"{cluster}/{key['role']}/{key['environment']}/{key['name']}"
 
 
-def task_config(job: ManagedJob, size: Size, options: AuroraOptions, command: str) -> Json:
-    """Return the config of instances of a size; `command` has `INSTANCE` for the place."""
+def task_config(
+    job: ManagedJob, size: Size, options: AuroraOptions, command: str, avoided: Collection[str] = ()
+) -> Json:
+    """Return the config of instances of a size; `command` has `INSTANCE` for the place.
+
+    They run on no host of `avoided`.
+    """
     key = job_key(job, options)
     labels = {
         "heron_topology": job.topology,
@@ -109,7 +115,7 @@ def task_config(job: ManagedJob, size: Size, options: AuroraOptions, command: st
         "maxTaskFailures": 1,
         "tier": options.tier,
         "resources": [{"numCpus": size.cpu}, {"ramMb": size.memory_mb}, {"diskMb": size.disk_mb}],
-        "constraints": [_constraint(name, value) for name, value in sorted(options.constraints.items())],
+        "constraints": [_constraint(name, value) for name, value in _constraints(options, avoided)],
         "container": _container(options),
         "executorConfig": {"name": "AuroraExecutor", "data": _executor_data(key, size, options, command)},
         "metadata": [{"key": name, "value": value} for name, value in sorted(labels.items()) if value],
@@ -124,8 +130,11 @@ def new_job(job: ManagedJob, config: Json) -> Json:
     return {**key, "taskConfig": config, "instanceCount": len(job.containers), "cronCollisionPolicy": 0}
 
 
-def update_request(places: Collection[int], config: Json, options: AuroraOptions) -> Json:
-    """Return the job update that adds these instances with a config of their own, and touches no other instance."""
+def update_request(places: Collection[int], config: Json, options: AuroraOptions, *, adds: bool = True) -> Json:
+    """Return the job update that gives these instances a config of their own, and touches no other instance.
+
+    `adds`: they do not exist yet.
+    """
     settings = {
         "updateGroupSize": min(options.batch, len(places)),
         "waitForBatchCompletion": True,
@@ -135,9 +144,13 @@ def update_request(places: Collection[int], config: Json, options: AuroraOptions
         "rollbackOnFailure": True,
         "updateOnlyTheseInstances": _ranges(places),
     }
-    labels = {_ADDED: " ".join(map(str, sorted(places))), RUN: metadata(config, RUN)}
-    named = [{"key": name, "value": value} for name, value in labels.items()]
-    return {"taskConfig": config, "instanceCount": max(places) + 1, "settings": settings, "metadata": named}
+    labels = {_ADDED: " ".join(map(str, sorted(places))) if adds else "", RUN: metadata(config, RUN)}
+    return {
+        "taskConfig": config,
+        "instanceCount": max(places) + 1,
+        "settings": settings,
+        "metadata": [{"key": name, "value": value} for name, value in labels.items() if value],
+    }
 
 
 def added_instances(update: Json) -> frozenset[int]:
@@ -197,6 +210,16 @@ def _executor_data(key: Json, size: Size, options: AuroraOptions, command: str) 
         "task": task,
     }
     return json.dumps(document, sort_keys=True)
+
+
+def _constraints(options: AuroraOptions, avoided: Collection[str]) -> list[tuple[str, str]]:
+    """Return the constraints by attribute. Those about hosts that are excluded become one."""
+    given = sorted(options.constraints.items())
+    if not avoided:
+        return given
+    excluded = [value.removeprefix("!") for name, value in given if name == _HOST and value.startswith("!")]
+    kept = [(name, value) for name, value in given if name != _HOST or not value.startswith("!")]
+    return [*kept, (_HOST, f"!{','.join([*excluded, *sorted(avoided)])}")]
 
 
 def _constraint(name: str, value: str) -> Json:

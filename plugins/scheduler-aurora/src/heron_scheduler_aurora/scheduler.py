@@ -18,7 +18,7 @@ class AuroraScheduler(ManagedScheduler):
     """Runs each topology as one job, which Aurora keeps alive."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"output", "restart", "server", "shared", "update"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"avoid", "output", "restart", "server", "shared", "update"})
     options_type: ClassVar[type] = AuroraOptions
 
     @classmethod

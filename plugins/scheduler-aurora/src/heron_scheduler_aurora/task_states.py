@@ -57,7 +57,7 @@ def observations(tasks: Iterable[Json], pending: Iterable[Json], update: str) ->
             waits = [_waiting(last, why.get(task_id(last), ""))] if _status(last.get("status")) in _WAITING else []
             reasons += [update, *waits]  # what holds now comes last
         where = str(fields(last.get("assignedTask")).get("slaveHost") or "")
-        found[str(number)] = Observation(up, where, "; ".join(filter(None, reasons))[:_MOST])
+        found[str(number)] = Observation(up, where, "; ".join(filter(None, reasons))[:_MOST], where)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 
 from heron.errors import SchedulerError
@@ -30,6 +31,8 @@ ERRORS = S3Errors(
     },
 )
 """Refusals as errors of schedulers."""
+
+_log = logging.getLogger(__name__)
 
 _SERVICES = 10  # of one describe_services
 _TASKS = 100  # of one describe_tasks
@@ -71,6 +74,18 @@ class EcsApi(AwsApi):
             for some in _chunks(arns, _TASKS)
             for each in items(self.call("ecs", "describe_tasks", {**self.named, "tasks": some})["tasks"])
         ]
+
+    def instance_ids(self, tasks: Iterable[Json]) -> dict[str, str]:
+        """Return the ids in EC2 of the container instances of tasks, by their ARNs; none without the right to ask."""
+        arns = sorted({str(each["containerInstanceArn"]) for each in tasks if each.get("containerInstanceArn")})
+        found: list[Json] = []
+        try:
+            for some in _chunks(arns, _TASKS):
+                asked = {**self.named, "containerInstances": some}
+                found += items(self.call("ecs", "describe_container_instances", asked)["containerInstances"])
+        except SchedulerError as error:
+            _log.info("the instances of tasks are not known: %s", error)
+        return {str(each["containerInstanceArn"]): str(each.get("ec2InstanceId", "")) for each in found}
 
 
 def _chunks(values: list[str], most: int) -> Iterator[list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from heron.errors import SchedulerError
@@ -58,7 +59,7 @@ class EcsCluster(Cluster):
         self.release(job.topology)
         try:
             self.reserve(job)
-            self._add_secret(job, request, b"check")
+            _add_secret(self._api, self._of(job.topology).secret_spec(job, request, b"check"))
             self._start(job, request, b"check", {}, tasks=0)  # finds the secret
             self.observe(job)
             self._api.call("ecs", "describe_tasks", {**self._api.named, "tasks": ["0" * 32]})
@@ -113,11 +114,18 @@ class EcsCluster(Cluster):
         names = {each: objects.service(each.place) for each in job.containers}
         idle = [name for name in names.values() if newest(tasks.get(name, ())).get("lastStatus") != "RUNNING"]
         services = self._api.services(idle)
-        return {
+        found = {
             request.place: observation(request, tasks.get(name, []), services.get(name, {}))
             for request, name in names.items()
             if name in tasks or name in services
         }
+        running = {each.place: newest(tasks.get(name, ())) for each, name in names.items()}
+        hosts = self._api.instance_ids(running.values()) if self._options.launch_type == "EC2" else {}
+        of_place = {place: hosts.get(str(each.get("containerInstanceArn")), "") for place, each in running.items()}
+        return {place: replace(each, host=of_place[place]) for place, each in found.items()}
+
+    def move(self, job: ManagedJob, place: str) -> None:
+        self._api.call("ecs", "update_service", self._of(job.topology).moved_service(job, place))
 
     def end(self, topology: str) -> None:
         stored = self.find(topology)
@@ -157,7 +165,7 @@ class EcsCluster(Cluster):
         return Bucket(self._options.aws, ERRORS, _ANSWER_S)
 
     def _of(self, topology: str) -> TopologyObjects:
-        return TopologyObjects(topology, self._options)
+        return TopologyObjects(topology, self._options, self.avoided)
 
     def _write(self, job: ManagedJob, condition: Condition) -> bool:
         for each in job.containers:
@@ -171,18 +179,13 @@ class EcsCluster(Cluster):
     ) -> None:
         """Create what a container needs, unless an earlier call has."""
         objects = self._of(job.topology)
-        secret = self._add_secret(job, request, launch)
+        secret = _add_secret(self._api, objects.secret_spec(job, request, launch))
         wanted = objects.task_definition(job, request, secret, self._api.region)
         arn = next((arn for arn, found in spare.items() if covers(found, wanted)), "")
         if not arn:
             answer = self._api.call("ecs", "register_task_definition", wanted)
             arn = str(fields(answer["taskDefinition"])["taskDefinitionArn"])
         self._api.call("ecs", "create_service", {**objects.service_spec(job, request, arn), "desiredCount": tasks})
-
-    def _add_secret(self, job: ManagedJob, request: ContainerRequest, launch: bytes) -> str:
-        secret = self._of(job.topology).secret_spec(job, request, launch)
-        made = self._api.call("secretsmanager", "create_secret", secret, _EXISTS)
-        return str((made or self._api.call("secretsmanager", "describe_secret", {"SecretId": secret["Name"]}))["ARN"])
 
     def _spare_definitions(self, topology: str, used: Iterable[str]) -> Mapping[str, Json]:
         """Return the active revisions that no service uses: a call whose answer was lost has made them."""
@@ -205,6 +208,12 @@ class EcsCluster(Cluster):
 def _key(options: EcsOptions, topology: str) -> str:
     """Return the key of a stored job in the bucket."""
     return f"{options.aws.prefix}/{topology}.json".removeprefix("/")
+
+
+def _add_secret(api: EcsApi, secret: Json) -> str:
+    """Create a secret, unless it exists, and return its ARN."""
+    made = api.call("secretsmanager", "create_secret", secret, _EXISTS)
+    return str((made or api.call("secretsmanager", "describe_secret", {"SecretId": secret["Name"]}))["ARN"])
 
 
 def active_revisions(api: EcsApi, objects: TopologyObjects) -> list[str]:

@@ -37,10 +37,14 @@ _TOKEN_CHARACTERS = 32
 
 @dataclass(frozen=True, slots=True)
 class TopologyObjects:
-    """The names of the objects of a topology, and what the requests for them have."""
+    """The names of the objects of a topology, and what the requests for them have.
+
+    No task starts on an instance of EC2 whose id is in `avoided`.
+    """
 
     topology: str
     options: EcsOptions
+    avoided: frozenset[str] = frozenset()
 
     @property
     def family(self) -> str:
@@ -137,6 +141,12 @@ class TopologyObjects:
             **self._capacity(job, request.place),
         }
 
+    def moved_service(self, job: ManagedJob, place: str) -> Json:
+        """Return the update of the service of a container that ends its task and starts one where it may run now."""
+        constraints = self._capacity(job, place)["placementConstraints"]
+        service = {"cluster": self.options.cluster, "service": self.service(place)}
+        return {**service, "placementConstraints": constraints, "forceNewDeployment": True}
+
     def _capacity(self, job: ManagedJob, place: str) -> Json:
         """Return where ECS places the task: a launch type or capacity providers, and on EC2 which instances."""
         options, providers = self.options, self.options.capacity_providers
@@ -145,6 +155,8 @@ class TopologyObjects:
         if options.launch_type == "EC2":
             others = set(job.managers) - {place} if options.managers_apart and place in job.managers else set()
             apart = [f"not(task:group == service:{self.service(each)})" for each in sorted(others)]
+            ids = ", ".join(sorted(self.avoided))
+            apart += [f"not(ec2InstanceId in [{ids}])"] if ids else []
             expressions = [*options.placement_constraints, *apart]
             made["placementConstraints"] = [{"type": "memberOf", "expression": each} for each in expressions]
             made["placementStrategy"] = [

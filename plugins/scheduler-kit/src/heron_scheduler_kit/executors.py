@@ -39,11 +39,15 @@ class Exit:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The place of a container. `up` is true when its executor runs, at `where`; else `waits` is the reason, or ""."""
+    """The place of a container. `up` is true when its executor runs, at `where`; else `waits` is the reason, or "".
+
+    `host` is the name that `Scheduler.avoid_hosts` takes, or "".
+    """
 
     up: bool
     where: str = ""
     waits: str = ""
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)

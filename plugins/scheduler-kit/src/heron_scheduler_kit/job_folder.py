@@ -5,6 +5,7 @@
     ROOT/<topology>/c<N>.json        the spec of a container, the argument of its executor; rewritten
                                      with each attempt, removed with the container
     ROOT/<topology>/control          the supervisor's unix socket
+    ROOT/<topology>/avoided.json     the hosts on which no container starts; rewritten by commands
     ROOT/<topology>/processes.json   the processes of the job, so that the orphans of a killed supervisor are found
 
 If the lock is free, the folder was left by a killed supervisor.
@@ -18,7 +19,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -86,6 +87,18 @@ class JobFolder:
             return JobRecord(**{key: value for key, value in {**found, **lists}.items() if key in known})
         except (OSError, ValueError, TypeError, KeyError):
             return None
+
+    def write_avoided(self, hosts: Sequence[str]) -> None:
+        """Write on which hosts no container starts; nothing if that is what the file says."""
+        if tuple(hosts) != self.avoided():
+            write_private(self.path / "avoided.json", json.dumps(list(hosts)).encode())
+
+    def avoided(self) -> tuple[str, ...]:
+        """Return the hosts on which no container starts; none without the file."""
+        try:
+            return tuple(map(str, json.loads((self.path / "avoided.json").read_bytes())))
+        except (OSError, ValueError):
+            return ()
 
     def topology_id(self) -> str:
         """Return the id of the run of this job; "" when there is no job or its file is unreadable."""

@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -32,11 +32,18 @@ _PYTHON = (sys.executable, "-P", "-m")
 
 
 def launch(
-    folder: JobFolder, lock: int, job: Job, options: SupervisionOptions, supervisor: str, look: Callable[[], None]
+    folder: JobFolder,
+    lock: int,
+    job: Job,
+    options: SupervisionOptions,
+    supervisor: str,
+    look: Callable[[], None],
+    avoided: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
     """Write the files of the job and start its supervisor, which inherits the lock; return when it has taken over.
 
     `supervisor` is the module of the supervisor. `look` is called during the wait; its exceptions end the wait.
+    No container starts on a host of `avoided`.
 
     Raises:
         SchedulerError: when a folder, a file or a process cannot be created. A supervisor that had started may still be
@@ -46,6 +53,7 @@ def launch(
     record = _record(job, options)
     try:
         folder.write_job(record)  # first: it names the run directories, in case this command is killed
+        folder.write_avoided(avoided)
         made.extend(path for path in map(Path, record.run_dirs) if own_run_dir(path))
         for log_dir in sorted({spec.log_dir for spec in job.containers}):
             make_private_dir(Path(log_dir))

@@ -15,6 +15,7 @@ from typing import ClassVar
 import msgspec
 
 from heron.clock import monotonic_s
+from heron.driver_kit.child_processes import ProcessIdentity
 from heron.driver_kit.private_files import check_private, make_private_dir
 from heron.errors import SchedulerError, known, nearest
 from heron.spi.scheduler import (
@@ -58,6 +59,12 @@ class SupervisedScheduler(Scheduler):
         self._options = options
         self._root = Path(os.path.abspath(os.path.expanduser(options.root)))
         self._supervisors: list[subprocess.Popen[bytes]] = []
+        self._avoided: tuple[str, ...] = ()
+
+    def avoid_hosts(self, hosts: Sequence[str]) -> None:
+        if "avoid" not in self.capabilities:
+            super().avoid_hosts(hosts)
+        self._avoided = tuple(hosts)
 
     def schedule(self, job: Job) -> None:
         folder = self._folder(job.topology)
@@ -70,7 +77,7 @@ class SupervisedScheduler(Scheduler):
         try:
             with _closing(lock):
                 self.end_remains(folder)  # of an earlier supervisor that was killed
-                supervisor = launch(folder, lock, job, self._options, self.supervisor, self._waits)
+                supervisor = launch(folder, lock, job, self._options, self.supervisor, self._waits, self._avoided)
         except BaseException:
             with contextlib.suppress(SchedulerError):  # the first error says more; `kill` repeats this one
                 self.kill(job.topology, job.topology_id)
@@ -119,6 +126,8 @@ class SupervisedScheduler(Scheduler):
         elif folder.path.exists() and not folder.is_of_another(topology_id):
             message = f"the supervisor of {topology!r} does not end; {folder.processes_file} has its process id"
             raise SchedulerError(message)
+        if processes is not None:
+            self._wait_for_exit(processes.supervisor)
         self._reap()
 
     def restart(self, topology: str, container_id: int) -> None:
@@ -170,6 +179,8 @@ class SupervisedScheduler(Scheduler):
     def _ask(self, topology: str, message: Message) -> None:
         folder = self._folder(topology)
         try:
+            if folder.job_file.exists():
+                folder.write_avoided(self._avoided)
             request(folder, message, _CHANGE_S)
         except OSError as error:
             jobs = [each.parent.name for each in self._root.glob("*/job.json")]
@@ -217,6 +228,14 @@ class SupervisedScheduler(Scheduler):
                 request(folder, {"op": "kill"}, max(_POLL_S, deadline_s - monotonic_s()))
             pause.wait(_POLL_S)
         return None
+
+    def _wait_for_exit(self, supervisor: ProcessIdentity) -> None:
+        """The job has ended; an interpreter needs a moment more, and callers count what still runs."""
+        deadline_s = monotonic_s() + self.end_s
+        pause = threading.Event()
+        while supervisor.alive() and monotonic_s() < deadline_s:
+            self._reap()
+            pause.wait(_POLL_S)
 
     def _reap(self) -> None:
         self._supervisors = [each for each in self._supervisors if each.poll() is None]

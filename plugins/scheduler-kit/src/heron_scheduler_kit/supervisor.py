@@ -214,6 +214,7 @@ class Supervisor:
             "attempts": each.attempts,
             "last_error": waits if placement.waits else self._last_error(each),
             "where": placement.where,
+            "host": placement.host,
         }
 
     def _last_error(self, each: Container) -> str:

@@ -73,6 +73,38 @@ class TestFolderScheduler(SchedulerContract):
         bench.wait("t", 0)
         wait_until(lambda: any("starts, attempt 1" in each for each in scheduler.output("t", 0, 9)), _GONE_S, "its log")
 
+    def test_a_restart_leaves_an_avoided_host(self, scheduler: Scheduler, bench: Bench) -> None:
+        """The others stay; the older copy ends, because the new one has the next attempt."""
+        if "avoid" not in scheduler.capabilities:
+            return
+        scheduler.schedule(bench.job("t", "serve", "serve"))
+        pids = [bench.wait("t", number).pid for number in range(2)]
+        scheduler.avoid_hosts(["left", "unknown"])
+        scheduler.restart("t", 1)
+        wait_until(lambda: not runs(pids[1]), _GONE_S, "the older copy is gone")
+        found = scheduler.status("t").containers
+        assert [(each.host, each.attempts) for each in found] == [("left", 1), ("right", 2)]
+        scheduler.restart("t", 1)
+        assert [each.host for each in scheduler.status("t").containers] == ["left", "right"]
+        assert runs(pids[0])
+
+    def test_a_container_that_no_other_host_takes_may_start_anywhere(
+        self, scheduler: Scheduler, bench: Bench, options: dict[str, object]
+    ) -> None:
+        """A container on a bad host is better than none."""
+        if "avoid" not in scheduler.capabilities:
+            return
+        scheduler.schedule(bench.job("t", "serve"))
+        bench.wait("t", 0)
+        with bench.state() as statemgr:
+            assert statemgr is not None
+            impatient = FolderScheduler.open({**options, "start_s": 1.0})
+            impatient.use_state(statemgr)
+            impatient.avoid_hosts(["left", "right"])
+            with pytest.raises(SchedulerError, match="container 0 finds no host besides left, right within 1 s"):
+                impatient.restart("t", 0)
+        wait_until(lambda: scheduler.status("t").containers[0].running, _GONE_S, "it runs")
+
 
 class TestSealedFolderScheduler(TestFolderScheduler):
     """The same with the stored job and sealed launch files in the state manager."""

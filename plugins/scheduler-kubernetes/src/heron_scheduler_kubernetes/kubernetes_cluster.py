@@ -93,10 +93,14 @@ class KubernetesCluster(Cluster):
             data = {**fields(secret["data"]), **dict.fromkeys(change.removed)}
             self._api.request("PATCH", self._api.path(_SECRETS, name), {"data": data}, content_type=MERGE)
         stale = self._stale(change) if change.before is not None else []  # new Pods read the new launch files
-        for each in stateful_sets(job, self._options, owner):
-            self._api.apply(self._api.path(_SETS, _name(each)), each)
+        self._apply_sets(job, owner)
         for pod in stale:
             self._api.delete(self._api.path(_PODS, pod))
+
+    def move(self, job: ManagedJob, place: str) -> None:
+        found = self._api.request("GET", self._api.path(_SERVICES, job_name(job.topology)))
+        self._apply_sets(job, str(fields(found["metadata"])["uid"]))
+        self._api.delete(self._api.path(_PODS, place))
 
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
         name = job_name(job.topology)
@@ -138,6 +142,10 @@ class KubernetesCluster(Cluster):
     def output(self, job: ManagedJob, container_id: int, lines: int) -> Sequence[str]:
         path = self._api.path(_PODS, job.request(container_id).place)
         return self._api.text(f"{path}/log", {"tailLines": str(lines)}).splitlines()
+
+    def _apply_sets(self, job: ManagedJob, owner: str) -> None:
+        for each in stateful_sets(job, self._options, owner, self.avoided):
+            self._api.apply(self._api.path(_SETS, _name(each)), each)
 
     def _stale(self, change: JobChange) -> list[str]:
         """Return the Pods that stay in their StatefulSet, and must read another launch file or end a stuck process."""

@@ -13,11 +13,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob, encode_job
-from heron_scheduler_kit.managed.rest_api import Json, fields
+from heron_scheduler_kit.managed.rest_api import Json, fields, items
 from heron_scheduler_kubernetes.options import KubernetesOptions
 
 __all__ = ["JOB", "JOB_NAME", "job_name", "launch_secret", "place_of", "replicas", "service", "stateful_sets"]
@@ -31,6 +31,7 @@ JOB_NAME = "heron.io/name"
 _PART = "heron.io/part"
 _POD_NAME = "statefulset.kubernetes.io/pod-name"  # a label that each StatefulSet gives its Pods
 _LAUNCH = "/heron/launch"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _CLEAN = re.compile(r"[a-z0-9]([-a-z0-9]{0,36}[a-z0-9])?")
 _LABEL = re.compile(r"[^A-Za-z0-9_.-]")
 _READ_BY_GROUP = 0o440
@@ -83,13 +84,32 @@ def launch_secret(job: ManagedJob, options: KubernetesOptions, files: Mapping[st
     return {"apiVersion": "v1", "kind": "Secret", "type": "heron.io/launch", "metadata": metadata, "data": data}
 
 
-def stateful_sets(job: ManagedJob, options: KubernetesOptions, owner: str = "") -> list[Json]:
-    """Return both StatefulSets; the Pods of one set have one size, that of the largest container."""
+def stateful_sets(
+    job: ManagedJob, options: KubernetesOptions, owner: str = "", avoided: Collection[str] = ()
+) -> list[Json]:
+    """Return both StatefulSets; the Pods of one set have one size, that of the largest container.
+
+    A Pod that is made from now on runs on no Node of `avoided`.
+    """
     parts = {
         "manager": ([each for each in job.containers if each.container_id == 0], min(1, len(job.containers))),
         "data": ([each for each in job.containers if each.container_id], replicas(job)),
     }
-    return [_stateful_set(job, options, part, *found, owner) for part, found in parts.items()]
+    sets = [_stateful_set(job, options, part, *found, owner) for part, found in parts.items()]
+    for each in sets if avoided else ():
+        pod = fields(fields(fields(each["spec"])["template"])["spec"])
+        pod["affinity"] = _elsewhere(fields(pod["affinity"]), avoided)
+    return sets
+
+
+def _elsewhere(affinity: Json, avoided: Collection[str]) -> Json:
+    """Return an affinity that also excludes Nodes. One of its terms must hold, so each of them gets the rules."""
+    node = fields(affinity.get("nodeAffinity"))
+    required = fields(node.get(_REQUIRED))
+    rules = [{"key": "metadata.name", "operator": "NotIn", "values": [each]} for each in sorted(avoided)]
+    terms = items(required.get("nodeSelectorTerms")) or [{}]
+    terms = [{**each, "matchFields": [*items(each.get("matchFields")), *rules]} for each in terms]
+    return {**affinity, "nodeAffinity": {**node, _REQUIRED: {"nodeSelectorTerms": terms}}}
 
 
 def _stateful_set(

@@ -27,7 +27,8 @@ def observation(pod: Json) -> Observation:
         _unscheduled(items(status.get("conditions"))),
     ]
     reason = next((each for each in reasons if each and each not in _QUIET), "")
-    return Observation("running" in state, str(spec.get("nodeName") or ""), reason)
+    node = str(spec.get("nodeName") or "")
+    return Observation("running" in state, node, reason, node)
 
 
 def missing_reason(events: Iterable[Json], name: str) -> str:

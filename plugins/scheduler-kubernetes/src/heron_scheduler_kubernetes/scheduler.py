@@ -24,7 +24,9 @@ class KubernetesScheduler(ManagedScheduler):
     """Runs each job as two StatefulSets, which Kubernetes keeps alive."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"manifests", "output", "restart", "server", "shared", "update"})
+    capabilities: ClassVar[frozenset[str]] = frozenset(
+        {"avoid", "manifests", "output", "restart", "server", "shared", "update"}
+    )
     options_type: ClassVar[type] = KubernetesOptions
 
     def __init__(self, options: KubernetesOptions) -> None:

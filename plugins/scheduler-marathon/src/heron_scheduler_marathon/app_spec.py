@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Collection
 
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
 from heron_scheduler_kit.managed.rest_api import Json
 from heron_scheduler_marathon.options import MarathonOptions
 
-__all__ = ["RUN", "app", "app_id", "group_id"]
+__all__ = ["RUN", "app", "app_id", "constraints", "group_id"]
 
 RUN = "heron_run"
 """The label with the id of the run."""
@@ -38,8 +39,16 @@ def app_id(options: MarathonOptions, topology: str, place: str) -> str:
     return f"{group_id(options, topology)}/{place}"
 
 
-def app(job: ManagedJob, request: ContainerRequest, options: MarathonOptions, command: str) -> Json:
-    """Return the app of a container."""
+def constraints(options: MarathonOptions, avoided: Collection[str] = ()) -> list[list[str]]:
+    """Return the constraints of an app, which runs on no agent of `avoided`."""
+    elsewhere = ["hostname", "UNLIKE", "|".join(map(re.escape, sorted(avoided)))]
+    return [*(list(each) for each in options.constraints), *([elsewhere] if avoided else [])]
+
+
+def app(
+    job: ManagedJob, request: ContainerRequest, options: MarathonOptions, command: str, avoided: Collection[str] = ()
+) -> Json:
+    """Return the app of a container, which runs on no agent of `avoided`."""
     labels = {
         "heron_topology": job.topology,
         RUN: job.topology_id,
@@ -57,7 +66,7 @@ def app(job: ManagedJob, request: ContainerRequest, options: MarathonOptions, co
         "disk": request.disk_mb + _DISK_MB,
         "env": options.env,
         "labels": {key: value for key, value in labels.items() if value},
-        "constraints": [list(each) for each in options.constraints],
+        "constraints": constraints(options, avoided),
         "portDefinitions": [],  # processes choose free ports; without this key, Marathon reserves one
         "taskKillGracePeriodSeconds": math.ceil(options.end_s),
         # A launcher restarts its executor itself. When the launcher ends, its agent may be the reason.

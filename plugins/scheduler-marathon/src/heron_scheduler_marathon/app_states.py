@@ -27,7 +27,8 @@ def observation(app: Json, queue: Iterable[Json], last_words: str = "") -> Obser
         unreachable = [f"agent {each.get('host')} is unreachable" for each in tasks if is_unreachable(each)]
         mine = [each for each in queue if fields(each.get("app")).get("id") == app.get("id")]
         reasons += [*unreachable, *map(queue_reason, mine)]  # what holds now comes last
-    return Observation(up is not None, str(last.get("host") or ""), "; ".join(filter(None, reasons))[:_MOST])
+    host = str(last.get("host") or "")
+    return Observation(up is not None, host, "; ".join(filter(None, reasons))[:_MOST], host)
 
 
 def queue_reason(entry: Json) -> str:

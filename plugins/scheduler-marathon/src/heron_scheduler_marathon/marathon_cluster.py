@@ -15,7 +15,7 @@ from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
 from heron_scheduler_kit.managed.rest_api import ApiError, Json, fields, items
 from heron_scheduler_kit.managed.sealed_cluster import SealedCluster
 from heron_scheduler_kit.mesos_files import Get, agent_address, last_lines, sandbox
-from heron_scheduler_marathon.app_spec import RUN, app, app_id, group_id
+from heron_scheduler_marathon.app_spec import RUN, app, app_id, constraints, group_id
 from heron_scheduler_marathon.app_states import affected, creates, holder, is_unreachable, observation
 from heron_scheduler_marathon.marathon_api import LOCKED, MarathonApi
 from heron_scheduler_marathon.options import MarathonOptions
@@ -82,7 +82,7 @@ class MarathonCluster(SealedCluster):
             if request.place in change.files and found is None:
                 # One by one, because an app that has no place locks all apps of its deployment.
                 command = self.start_command(job, request.place, sealed, "$HOST")
-                self._api.request("POST", "apps", app(job, request, self._apps, command))
+                self._api.request("POST", "apps", app(job, request, self._apps, command, self.avoided))
             elif found is not None and _run(found) != job.topology_id:
                 msg = f"the app {found.get('id')} is of another run; `heron kill {job.topology}` removes it"
                 raise SchedulerError(msg)
@@ -100,6 +100,12 @@ class MarathonCluster(SealedCluster):
                 self._unlocked(f"apps{path}", {path})
         self.remove_launch_files(job.topology_id)
 
+    def move(self, job: ManagedJob, place: str) -> None:
+        """Give the app other constraints: Marathon ends its task, and starts one that they permit."""
+        self._api.request(
+            "PUT", f"apps{self._app_id(job, place)}", {"constraints": constraints(self._apps, self.avoided)}
+        )
+
     def restart(self, job: ManagedJob, place: str) -> None:
         path = self._app_id(job, place)
         self._api.remove(f"queue{path}/delay")
@@ -116,7 +122,7 @@ class MarathonCluster(SealedCluster):
             for each in down:
                 found[ids[each]] = observation(apps[each], queue, words.get(each, ""))
         if len(found) < len(ids):
-            for each in ids.keys() - apps.keys() & self._changing(ids):
+            for each in ids.keys() - apps.keys() & _changing(self._api.list("deployments"), ids):
                 found[ids[each]] = Observation(up=True, reason="marathon is stopping it")
         return found
 
@@ -206,11 +212,12 @@ class MarathonCluster(SealedCluster):
         found = self._api.find(f"groups{group_id(self._apps, topology)}{_EMBED}")
         return {str(each["id"]): each for each in items((found or {}).get("apps"))}
 
-    def _changing(self, ids: Mapping[str, str]) -> set[str]:
-        return {each for deployment in self._api.list("deployments") for each in affected(deployment) & ids.keys()}
-
     def _app_id(self, job: ManagedJob, place: str) -> str:
         return app_id(self._apps, job.topology, place)
+
+
+def _changing(deployments: Iterable[Json], ids: Mapping[str, str]) -> set[str]:
+    return {each for deployment in deployments for each in affected(deployment) & ids.keys()}
 
 
 def _printed(get: Get, master: str, task: Json, name: str, lines: int) -> list[str]:

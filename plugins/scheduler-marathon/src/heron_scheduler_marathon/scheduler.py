@@ -19,7 +19,7 @@ class MarathonScheduler(ManagedScheduler):
     """Runs each topology as one group of apps, which Marathon keeps alive."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"output", "restart", "server", "shared", "update"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"avoid", "output", "restart", "server", "shared", "update"})
     options_type: ClassVar[type] = MarathonOptions
 
     @classmethod

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from heron.errors import known
 
-__all__ = ["HOSTNAME", "Constraint", "Place", "breach", "problem"]
+__all__ = ["HOSTNAME", "Constraint", "Place", "breach", "elsewhere", "problem"]
 
 HOSTNAME = "hostname"
 """The field of a constraint that is the name of the agent; every other one is an attribute."""
@@ -44,6 +44,11 @@ _HOLDS: dict[str, _Holds] = {
 }
 _WITHOUT_VALUE = frozenset({"UNIQUE"})
 _WITH_OPTIONAL_VALUE = frozenset({"CLUSTER"})
+
+
+def elsewhere(hosts: Sequence[str]) -> list[Constraint]:
+    """Return the constraint that excludes hosts; none without hosts."""
+    return [(HOSTNAME, "UNLIKE", "|".join(map(re.escape, hosts)))] if hosts else []
 
 
 def problem(constraint: Constraint) -> str:

@@ -31,6 +31,7 @@ from heron_scheduler_kit.managed.managed_job import ManagedJob
 from heron_scheduler_kit.managed.rest_api import Json, fields
 from heron_scheduler_kit.sealing import SealKey
 from heron_scheduler_kit.supervision import BackoffLimits, next_wait_s
+from heron_scheduler_mesos.constraints import elsewhere
 from heron_scheduler_mesos.framework import (
     FrameworkRecord,
     accept,
@@ -136,7 +137,7 @@ class MesosExecutors(Executors):
         if task is None or started is None:
             return Placement(up=False)
         if started.is_up(task):
-            return Placement(True, f"agent {task.host}")
+            return Placement(True, f"agent {task.host}", host=task.host)
         if task.phase is not TaskPhase.WAITING:
             return Placement(False, waits=f"is being started on agent {task.host}")
         if not self._subscribed:
@@ -253,7 +254,9 @@ class MesosExecutors(Executors):
         started = (self._started.get(each.container_id) for each in self._tasks.waiting())
         waiting = [each.waiting for each in started if each is not None]
         taken = [each.place for each in self._tasks.by_container.values() if each.known]
-        decision = decide(waiting, decode_offers(event), taken, self._options.constraints)
+        decision = decide(
+            waiting, decode_offers(event), taken, [*self._options.constraints, *elsewhere(self.folder.avoided())]
+        )
         for container_id, refusals in decision.refusals.items():
             self._started[container_id].refusals.update(refusals)
         refuse_s = _REFUSE_S if len(decision.launches) < len(waiting) else _REFUSE_LONG_S

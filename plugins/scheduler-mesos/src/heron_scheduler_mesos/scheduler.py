@@ -31,7 +31,7 @@ class MesosScheduler(SupervisedScheduler):
     """Runs each job as a framework. Its containers outlive a supervisor that dies, which `restart` starts again."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"attached", "output", "restart", "server", "update"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"avoid", "attached", "output", "restart", "server", "update"})
     options_type: ClassVar[type] = MesosOptions
     supervisor: ClassVar[str] = "heron_scheduler_mesos.supervisor"
     end_s: ClassVar[float] = 4.0  # a framework is torn down last

@@ -41,7 +41,8 @@ def observation(place: str, allocations: Iterable[Json]) -> Observation:
     mine = [each for each in allocations if each.get("TaskGroup") == place]
     last = newest(mine).get(place, {})
     up = any(map(_is_up, mine))
-    return Observation(up, str(last.get("NodeName") or ""), _reason(last))
+    name = str(last.get("NodeName") or "")
+    return Observation(up, name, _reason(last), name)
 
 
 def placement_failure(evaluations: Iterable[Json], place: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from heron_scheduler_kit.managed.launcher import HOST_ADDRESS
 from heron_scheduler_kit.managed.managed_job import ContainerRequest, ManagedJob
@@ -33,6 +33,7 @@ _LOG_MB, _LOG_FILES = 10, 3
 _DISK_MB = 2 * _LOG_MB * _LOG_FILES + 10  # both logs of the task, and its secrets
 _LOCAL = "${attr.unique.network.ip-address}"
 _NODE = "${node.unique.id}"
+_NODE_NAME = "${node.unique.name}"
 _PLACE_PROCESS = "heron_scheduler_nomad.place_process"
 _WHEELS = "${NOMAD_TASK_DIR}/wheels"  # it goes with the allocation
 
@@ -60,14 +61,22 @@ def launch_items(launch: bytes) -> Mapping[str, str]:
     return {LAUNCH: base64.b64encode(launch).decode()}
 
 
-def changed_job(job: ManagedJob, options: NomadOptions, registered: Json) -> Json:
+def changed_job(
+    job: ManagedJob, options: NomadOptions, registered: Json, avoided: Collection[str] = (), moved: str = ""
+) -> Json:
     """Return what to register for a job.
 
     `registered` is what Nomad has, or empty. Its groups stay as they are, so that their containers run on whatever
-    the profile says now.
+    the profile says now. New groups, and the place `moved`, get no client that has one of the names `avoided`. Nomad
+    replaces an allocation whose client does not fit any more, and no other one.
     """
     known = {str(each.get("Name")): each for each in items(registered.get("TaskGroups"))}
-    groups = [known.get(each.place) or _group(each, options) for each in job.containers]
+    rules = [{"LTarget": _NODE_NAME, "Operand": "!=", "RTarget": each} for each in sorted(avoided)]
+    groups = []
+    for each in job.containers:
+        group = known.get(each.place) or _group(each, options)
+        changed = each.place == moved or each.place not in known
+        groups.append({**group, "Constraints": rules} if changed else group)
     return {**(registered or _job(job, options)), "TaskGroups": groups, "Stop": False}
 
 

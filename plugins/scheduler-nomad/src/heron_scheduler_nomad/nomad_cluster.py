@@ -95,6 +95,10 @@ class NomadCluster(Cluster):
         for place in change.removed:
             self._api.request("DELETE", f"var/{launch_variable(topology, place)}")
 
+    def move(self, job: ManagedJob, place: str) -> None:
+        while not self._register(job, place):
+            pass  # another command has registered meanwhile
+
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
         allocations = self._allocations(job.topology)
         last = newest(allocations)
@@ -133,15 +137,18 @@ class NomadCluster(Cluster):
         last = newest(self._allocations(job.topology)).get(job.request(container_id).place)
         return self._log(last, "stdout", lines) if last is not None else []
 
-    def _register(self, job: ManagedJob) -> bool:
-        """Register the groups of the stored job; return False when another command has registered it meanwhile."""
+    def _register(self, job: ManagedJob, moved: str = "") -> bool:
+        """Register the groups of the stored job; return False when another command has registered it meanwhile.
+
+        The place `moved` leaves its client, if that is avoided.
+        """
         name = job_name(job.topology)
         registered = self._api.find(f"job/{name}") or {}  # before the stored job, which is at least as new then
         stored = self.find(job.topology)
         if stored is None or stored.job.topology_id != job.topology_id:
             msg = f"topology {job.topology!r} was killed meanwhile"
             raise SchedulerError(msg)
-        wanted = changed_job(stored.job, self._options, registered)
+        wanted = changed_job(stored.job, self._options, registered, self.avoided, moved)
         index = registered.get("JobModifyIndex", 0)
         try:
             self._api.request("PUT", "jobs", {"Job": wanted, "EnforceIndex": True, "JobModifyIndex": index})

@@ -21,7 +21,7 @@ class NomadScheduler(ManagedScheduler):
     """Runs each topology as one job, which Nomad keeps alive."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"output", "restart", "server", "shared", "update"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"avoid", "output", "restart", "server", "shared", "update"})
     options_type: ClassVar[type] = NomadOptions
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -73,13 +74,18 @@ wait $keeper
 [ -e "$file" ] && exit 75
 exit 0
 """
+_EXCLUDE = "--exclude="
 _LAUNCHER = "heron_scheduler_kit.managed.launcher"
 _LATE_S = 10  # the end of processes and the messages of Slurm take time too
 _MOST_BYTES = 10 * 1024 * 1024
 
 
-def job_script(job: ManagedJob, request: ContainerRequest, home: Path, options: SlurmOptions) -> str:
-    """Return the script of a container whose files are in `home`."""
+def job_script(
+    job: ManagedJob, request: ContainerRequest, home: Path, options: SlurmOptions, avoided: Collection[str] = ()
+) -> str:
+    """Return the script of a container whose files are in `home`, and which runs on no node of `avoided`."""
+    excluded = [each.partition("=")[2] for each in options.extra if each.startswith(_EXCLUDE)]
+    excluded += sorted(avoided)
     about = f"heron topology={job.topology} container={request.container_id} run={job.topology_id} owner={job.owner}"
     labels = f"{about} role={job.role} env={job.env}".translate({ord('"'): None, ord("\\"): None, ord("\n"): " "})
     lines = [
@@ -90,9 +96,9 @@ def job_script(job: ManagedJob, request: ContainerRequest, home: Path, options: 
         f'#SBATCH --output="{str(home).replace("%", "%%")}/{request.place}.out"',
         "#SBATCH --open-mode=append",
         *(f"#SBATCH {each}" for each in limits(request, options)),
+        *([f"#SBATCH {_EXCLUDE}{','.join(excluded)}"] if avoided else []),  # the last one counts
     ]
     apart = job.managers if request.place in job.managers else ()
-    excluded = [f",{each.partition('=')[2]}" for each in options.extra if each.startswith("--exclude=")]
     body = _BODY.format(
         file=shlex.quote(str(home / f"{request.place}.launch")),
         out=shlex.quote(str(home / f"{request.place}.out")),
@@ -100,7 +106,7 @@ def job_script(job: ManagedJob, request: ContainerRequest, home: Path, options: 
         launcher=shlex.join(replace(options, python=options.python or sys.executable).python_command(_LAUNCHER)),
         after=AFTER,
         managers=shlex.quote(",".join(job_name(job.topology, each) for each in apart)),
-        excluded="".join(excluded),
+        excluded="".join(f",{each}" for each in excluded),
         moves="moves && exit 0" if apart else "",
         save=shlex.join(each.format(topology=job.topology) for each in options.on_warning) or "true",
         save_s=max(1, options.warn_s - math.ceil(options.end_s) - _LATE_S),

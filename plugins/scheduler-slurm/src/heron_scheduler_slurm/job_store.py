@@ -88,9 +88,16 @@ class JobStore:
     def write(self, topology: str, place: str, launch: bytes, script: str) -> Path:
         """Write the files of a place; return the path of its script."""
         with self._refusing():
-            for name, data in {"launch": launch, "sh": script.encode(), "out": b""}.items():
+            for name, data in {"launch": launch, "out": b""}.items():
                 write_private(self.home(topology) / f"{place}.{name}", data)
-        return self.home(topology) / f"{place}.sh"
+        return self.write_script(topology, place, script)
+
+    def write_script(self, topology: str, place: str, script: str) -> Path:
+        """Write the script of a place, from which its next jobs are submitted; return its path."""
+        path = self.home(topology) / f"{place}.sh"
+        with self._refusing():
+            write_private(path, script.encode())
+        return path
 
     def withdraw(self, topology: str, place: str = "*") -> None:
         """Remove the launch file of a place, or all: their jobs end for good."""

@@ -17,7 +17,7 @@ class SlurmScheduler(ManagedScheduler):
     """Runs each container as a batch job of Slurm."""
 
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"output", "restart", "server", "shared", "update"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"avoid", "output", "restart", "server", "shared", "update"})
     options_type: ClassVar[type] = SlurmOptions
 
     def __init__(self, options: SlurmOptions) -> None:

@@ -85,7 +85,7 @@ class SlurmCluster(Cluster):
         for request in change.after.containers:
             launch = change.files.get(request.place)
             if launch is not None and request.place not in has_job:
-                script = job_script(change.after, request, self._store.home(topology), self._options)
+                script = self._script(change.after, request)
                 self._submit(self._store.write(topology, request.place, launch, script))
 
     def resubmit(self, job: ManagedJob, container_id: int) -> None:
@@ -94,6 +94,16 @@ class SlurmCluster(Cluster):
         jobs = self._slurm.jobs(job.topology)
         if not any(each.place == place and not each.over for each in jobs):
             self._submit(self._store.home(job.topology) / f"{place}.sh")
+
+    def move(self, job: ManagedJob, place: str) -> None:
+        mine = [each for each in self._slurm.jobs(job.topology) if each.place == place and not each.over]
+        running = tuple(each for each in mine if each.runs)
+        request = next(each for each in job.containers if each.place == place)
+        script = self._store.write_script(job.topology, place, self._script(job, request))
+        numbers = ":".join(each.number for each in running)
+        self._submit(script, *([f"--dependency=afterany:{numbers}"] if running else []))
+        self._slurm.cancel(tuple(each for each in mine if each.waits), kill=False)  # the successor may go there again
+        self._slurm.cancel(running, kill=False)
 
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
         return observe_places(self._slurm.jobs(job.topology), job.topology_id)
@@ -126,5 +136,9 @@ class SlurmCluster(Cluster):
             return [line.rstrip("\n") for line in deque(file, lines)]
         return []
 
-    def _submit(self, script: Path) -> None:
-        self._slurm.run("sbatch", "--parsable", str(script))
+    def _script(self, job: ManagedJob, request: ContainerRequest) -> str:
+        avoided = self.avoided and self.avoided & self._slurm.nodes()  # Slurm refuses a job that names an unknown node
+        return job_script(job, request, self._store.home(job.topology), self._options, avoided)
+
+    def _submit(self, script: Path, *options: str) -> None:
+        self._slurm.run("sbatch", "--parsable", *options, str(script))

@@ -16,6 +16,7 @@ from heron_scheduler_slurm.slurm_jobs import QUEUE_FORMAT, SlurmJob, read_queue
 __all__ = ["SlurmCommands"]
 
 _TIME_S = 5.0  # of the contract `Cluster`
+_NODE_NAME = re.compile(r"^NodeName=(\S+)", re.MULTILINE)
 _PERIOD_S = 0.3  # a controller that serves a site should not be asked more often in a wait
 
 
@@ -84,6 +85,10 @@ class SlurmCommands:
         found = self.run("squeue", "-h", "-t", "all", "-u", str(os.geteuid()), "-o", QUEUE_FORMAT)
         self._asked_at_s = monotonic_s()
         return read_queue(found, topology)
+
+    def nodes(self) -> frozenset[str]:
+        """Return the names of all nodes. Raises SchedulerError as `run` does."""
+        return frozenset(_NODE_NAME.findall(self.run("scontrol", "show", "node", "-o")))
 
     def cancel(self, jobs: tuple[SlurmJob, ...], *, kill: bool) -> None:
         """End jobs: waiting jobs at once, running jobs in order, or by force with `kill`. Raises as `run` does."""

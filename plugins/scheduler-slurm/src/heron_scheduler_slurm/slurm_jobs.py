@@ -79,9 +79,8 @@ def _observe(jobs: Sequence[SlurmJob]) -> Observation:
     for each in jobs:
         if each.runs:
             up = each.state == "RUNNING"
-            return Observation(
-                up, f"{each.nodes}, job {each.number}", "; ".join([*ended] if up else [*ended, str(each)])
-            )
+            reasons = [*ended] if up else [*ended, str(each)]
+            return Observation(up, f"{each.nodes}, job {each.number}", "; ".join(reasons), each.nodes)
     waiting = [str(each) for each in jobs if each.waits][:1]
     if not waiting:
         ended.append("it has no other job; `heron restart TOPOLOGY CONTAINER` submits one")

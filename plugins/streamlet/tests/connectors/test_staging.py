@@ -18,7 +18,7 @@ def test_files_are_in_the_order_of_their_checkpoints(tmp_path: Path) -> None:
         folder.prepare(checkpoint)
     assert [each.checkpoint for each in folder.staged(1)] == [9, 10, 2_000_000_000_000]
     folder.file().write(b"open")
-    folder.discard_open()
+    folder.discard(2_000_000_000_000, 1)
     folder.prepare(11)
     assert len(list(tmp_path.iterdir())) == 3
 

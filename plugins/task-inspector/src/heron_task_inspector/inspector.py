@@ -11,10 +11,12 @@ from heron.spi.driver import NoOptions
 from heron.spi.inspected_task import InspectedTask
 from heron.spi.inspector import TaskInspector
 from heron.spi.options import decode_options
+from heron.spi.task_capture import CaptureShape, TaskCapture
 from heron.spi.task_memory import TaskMemory
 from heron.spi.task_profile import TaskProfile
 from heron.spi.task_stacks import TaskStacks
 from heron.spi.task_tuples import TaskTuples
+from heron_task_inspector.load_capture import capture_of
 from heron_task_inspector.memory_observer import MemoryObserver
 from heron_task_inspector.profiler import profile_of
 from heron_task_inspector.thread_stacks import stacks_now, thread_usages
@@ -53,3 +55,9 @@ class ProcessInspector(TaskInspector):
     def tuples(self, task: InspectedTask, wanted: int, seconds: float, stop: Event) -> TaskTuples:
         """Sets a sample, which the task fills."""
         return tuples_of(task, wanted, seconds, stop)
+
+    def capture(
+        self, task: InspectedTask, seconds: float, most_bytes: int, shape: CaptureShape | None, stop: Event
+    ) -> TaskCapture:
+        """Sets a sample, which records flushes."""
+        return capture_of(task, seconds, most_bytes, shape, stop)

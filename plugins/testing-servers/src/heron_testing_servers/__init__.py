@@ -8,8 +8,9 @@ There is one file per server, with the name of its fixture or of the server, so 
 another.
 
 - the fixtures: `pytest_plugin`, with `serving` (a server for a session, or the reason why there is none)
-- servers: `carbon`, `etcd`, `hdfs`, `kafka`, `kubernetes`, `nginx`, `nomad`, `oci_registry`, `postgresql`,
-  `prometheus`, `redis`, `s3`, `schema_registry`, `scribe`, `slurm`, `spark`, `yarn`, `yarn_services`, `zookeeper`
+- servers: `carbon`, `distributedlog`, `etcd`, `hdfs`, `kafka`, `kubernetes`, `nginx`, `nomad`, `oci_registry`,
+  `postgresql`, `prometheus`, `redis`, `s3`, `schema_registry`, `scribe`, `slurm`, `spark`, `yarn`, `yarn_services`,
+  `zookeeper`
 - servers that are written here from a published contract (decision 090): `aurora`, `ecs`, `marathon` and `mesos` are
   the tests' side; `aurora_parts`, `ecs_parts`, `marathon_parts` and `mesos_parts` are the servers
 - what these share: `contract_server` (the tests' side), `http_service` (requests and faults), `container_processes`
@@ -19,5 +20,5 @@ another.
   (programs that log to Scribe), `logrotate` (rotated logs)
 - `process_kubelet`: a node of Kubernetes, whose Pods are processes
 - below them: `server_process` (a process that ends with pytest) with `bound_exec`, `install` (the cache), `hadoop`,
-  `namespace` (of hosts), `kafka_topics`, `absence` (the end of a test that this machine cannot run)
+  `namespace` (of hosts), `kafka_topics`, `log_streams`, `absence` (the end of a test that this machine cannot run)
 """

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heron_testing_servers.aurora import AuroraCluster
     from heron_testing_servers.carbon import CarbonServer
     from heron_testing_servers.chromium import ChromiumBrowser
+    from heron_testing_servers.distributedlog import DistributedLogCluster
     from heron_testing_servers.ecs import EcsServer
     from heron_testing_servers.etcd import EtcdServer
     from heron_testing_servers.hdfs import HdfsServer
@@ -54,6 +55,7 @@ __all__ = [
     "aurora",
     "carbon",
     "chromium",
+    "distributedlog",
     "ecs",
     "etcd",
     "hdfs",
@@ -123,6 +125,12 @@ def carbon(request: pytest.FixtureRequest) -> Iterator[CarbonServer]:
 def chromium(request: pytest.FixtureRequest) -> Iterator[ChromiumBrowser]:
     """A running Chromium, shared by the tests of a file, because its event loop keeps others from the main thread."""
     yield from serving("chromium", request.config, _class("chromium", "ChromiumBrowser"))
+
+
+@pytest.fixture(scope="session")
+def distributedlog(request: pytest.FixtureRequest) -> Iterator[DistributedLogCluster]:
+    """A running DistributedLog of three bookies, shared by the session: use your own logs, restart what you kill."""
+    yield from _served(request, "distributedlog", "DistributedLogCluster")
 
 
 @pytest.fixture(scope="session")

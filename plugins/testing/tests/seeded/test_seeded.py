@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -14,15 +15,18 @@ from injected_faults import INJECTED_FAULTS, InjectedFault, broken_engine
 import heron
 from heron_testing.seeded.faults import Fault, FaultKind, draw_faults
 from heron_testing.seeded.shrinking import shrink
-from heron_testing.seeded.simulation import Outcome, Scenario
+from heron_testing.seeded.simulation import WORD_TARGETS, Outcome, Scenario
 
-_AT_ONCE = 2
+_AT_ONCE = 1  # of the faults that few seeds find; the others are in the matrix
+SOAK_MINUTES = float(os.environ.get("HERON_SOAK_MINUTES", "10"))
+_LOSES_WORDS = "the death of a task is not reported as a loss"  # and ends, so that it is shrunk soon
+_FIRST, _RUNS = 17, 6  # a start with wide queues and one with narrow ones
 
 MODES = {"at least once": (), "effectively once": ("--state",)}
 
 
-FOUND_AT_ONCE = [each for each in INJECTED_FAULTS if 0 < each.found_at <= _AT_ONCE]
-FOUND_LATER = [each for each in INJECTED_FAULTS if each.found_at > _AT_ONCE]
+FOUND = sorted((each for each in INJECTED_FAULTS if each.found_at), key=lambda each: each.found_at)
+FOUND_AT_ONCE, FOUND_LATER = FOUND[:_AT_ONCE], FOUND[_AT_ONCE:]
 
 
 def name_of(fault: InjectedFault) -> str:
@@ -47,28 +51,52 @@ def run_seeds(*arguments: str, engine: Path | None = None) -> subprocess.Complet
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="module")
-def seeds() -> dict[str, subprocess.CompletedProcess[str]]:
-    """The runs of some seeds, by mode."""
-    return {mode: run_seeds("--seed", "1", "--runs", "15", "--each", *arguments) for mode, arguments in MODES.items()}
+@functools.cache
+def some_seeds(mode: str) -> subprocess.CompletedProcess[str]:
+    """The runs of some seeds, which two tests look at."""
+    return run_seeds("--seed", str(_FIRST), "--runs", str(_RUNS), "--each", *MODES[mode])
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_no_seed_breaks_an_invariant(mode: str, seeds: dict[str, subprocess.CompletedProcess[str]]) -> None:
+def test_no_seed_breaks_an_invariant(mode: str) -> None:
     """Kills, stops, cuts, lost leases, a store that is away, updates: nothing is lost, and every run ends."""
-    assert seeds[mode].returncode == 0, seeds[mode].stdout + seeds[mode].stderr
-    assert "15 runs, 0 failed" in seeds[mode].stdout
+    ran = some_seeds(mode)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert f"{_RUNS} runs, 0 failed" in ran.stdout
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("mode", MODES)
+def test_thousands_of_seeds_break_no_invariant(mode: str) -> None:
+    """Ten thousand seeds in a whole soak; the first failing one ends it."""
+    runs = round(5000 * SOAK_MINUTES / 10)
+    ran = run_seeds("--seed", "1000", "--runs", str(runs), "--first", *MODES[mode])
+    assert f"{runs} runs, 0 failed" in ran.stdout, ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_seed_repeats_its_trace(mode: str, seeds: dict[str, subprocess.CompletedProcess[str]]) -> None:
-    """Every delivered message, at its time: two processes agree, and each seed has another trace."""
-    hashes = re.findall(r"trace ([0-9a-f]{16})", seeds[mode].stdout)
-    again = run_seeds("--seed", "6", "--runs", "2", "--each", *MODES[mode])
-    assert re.findall(r"trace ([0-9a-f]{16})", again.stdout) == hashes[5:7], again.stdout + again.stderr
-    traced = run_seeds("--seed", "6", "--trace", *MODES[mode])
-    assert re.findall(r"trace ([0-9a-f]{16})", traced.stdout) == hashes[5:6], "a trace does not change the run"
-    assert len(set(hashes)) == 15
+def test_a_seed_repeats_its_trace(mode: str) -> None:
+    """Every delivered message, at its time: two processes agree, with a trace or without, and seeds differ."""
+    hashes = re.findall(r"trace ([0-9a-f]{16})", some_seeds(mode).stdout)
+    traced = run_seeds("--seed", str(_FIRST + 4), "--trace", *MODES[mode])
+    assert re.findall(r"trace ([0-9a-f]{16})", traced.stdout) == hashes[4:5], traced.stdout[-2000:] + traced.stderr
+    assert len(set(hashes)) == _RUNS
+
+
+@pytest.mark.matrix
+def test_the_trace_of_a_shrunk_run_repeats_to_the_byte(tmp_path: Path) -> None:
+    """The command that a failing seed prints gives its shortest trace, and gives it again."""
+    fault = next(each for each in FOUND if each.name == _LOSES_WORDS)
+    engine = broken_engine(tmp_path, Path(heron.__path__[0]), fault)
+    mode = MODES["effectively once" if fault.with_state else "at least once"]
+    shrunk = run_seeds("--seed", str(fault.found_at), *mode, engine=engine)
+    found = re.search(r"repeat it: \./dev simulate -- (.*)", shrunk.stdout)
+    assert found is not None, shrunk.stdout + shrunk.stderr
+    traces = [run_seeds(*found[1].split(), engine=engine).stdout for _ in range(2)]
+    assert f"seed {fault.found_at} fails:" in traces[0]
+    assert traces[0] == traces[1]
+    assert len(traces[0].splitlines()) > 1000
 
 
 @pytest.mark.parametrize("fault", FOUND_AT_ONCE, ids=name_of)
@@ -86,7 +114,7 @@ def test_a_rare_fault_in_the_engine_is_found(fault: InjectedFault, tmp_path: Pat
 
 def test_a_failing_run_is_repeated_with_fewer_faults() -> None:
     """Only the faults that it takes are left, in their order."""
-    faults = draw_faults(3, within_s=8.0, most=6) + draw_faults(5, within_s=8.0, most=6)
+    faults = draw_faults(3, WORD_TARGETS, within_s=8.0, most=6) + draw_faults(5, WORD_TARGETS, within_s=8.0, most=6)
     guilty = {faults[1], faults[-1]}
     runs = []
 
@@ -102,5 +130,5 @@ def test_a_failing_run_is_repeated_with_fewer_faults() -> None:
 
 def test_the_faults_of_a_seed_are_drawn_before_the_run() -> None:
     """So a run without some of them has the others at the same times."""
-    assert draw_faults(8, within_s=8.0) == draw_faults(8, within_s=8.0)
+    assert draw_faults(8, WORD_TARGETS, within_s=8.0) == draw_faults(8, WORD_TARGETS, within_s=8.0)
     assert str(Fault(1.5, FaultKind.CUT, "c0 c1", 0.25)) == "at 1.500 s: cut c0 c1 for 0.25 s"

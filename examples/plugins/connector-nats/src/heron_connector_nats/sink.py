@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,8 +10,8 @@ from typing import TypeVar
 import nats.errors
 import nats.js.errors
 from heron.errors import ConnectorError, UnreachableError, UserCodeError
-from heron_streamlet.connectors.sinks import TransactionalSink
-from heron_streamlet.connectors.staging import StagedFile, StagingFolder
+from heron_streamlet.connectors.staged_sink import StagedSink
+from heron_streamlet.connectors.staging import StagedFile
 from heron_streamlet.connectors.transformer import StageContext
 from nats.js import JetStreamContext
 
@@ -21,16 +19,13 @@ from heron_connector_nats.connection import Connection, Options
 
 __all__ = ["NatsSink"]
 
-_log = logging.getLogger(__name__)
-
-_LENGTH_BYTES = 4
 _AT_ONCE = 256  # messages that wait for their acknowledgements together
 _HEAD_BYTES = 200  # of the header with the id, beside the name of the sink
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class NatsSink(TransactionalSink[T_contra]):
+class NatsSink(StagedSink[T_contra]):
     """Publishes each element to a subject of a stream when its checkpoint is complete.
 
     Each message has an id made of run, task, checkpoint and number, and JetStream drops a message whose id it has seen.
@@ -55,14 +50,13 @@ class NatsSink(TransactionalSink[T_contra]):
         value: Callable[[T_contra], str | bytes] | None = None,
         options: Options | None = None,
     ) -> None:
+        super().__init__(id=id, folder=folder)
         self._servers, self._subject, self._options = list(servers), subject, options
-        self._id, self._place, self._value = id, Path(folder), value
-        self._run = secrets.token_hex(8)  # one for each submission: each counts its checkpoints from 1
+        self._value = value
 
     def setup(self, context: StageContext) -> None:
         """`Sink.setup`. Does not wait for NATS."""
-        self._tasks = context.partitions
-        self._folder = StagingFolder(self._place, self._id, self._run, context.partition)
+        super().setup(context)
         self._connection = Connection(self._servers, self._options)
         self._connection.begin()
 
@@ -77,50 +71,34 @@ class NatsSink(TransactionalSink[T_contra]):
         if not isinstance(data, bytes):
             msg = f"subject {self._subject!r}: {data!r:.60} is neither text nor bytes; give NatsSink a function `value`"
             raise UserCodeError(msg)
-        largest = self._connection.most_bytes - _HEAD_BYTES - len(self._id.encode())
+        largest = self._connection.most_bytes - _HEAD_BYTES - len(self.id.encode())
         if len(data) > largest:
             msg = (
                 f"subject {self._subject!r}: {len(data)} bytes are more than {largest}; raise max_payload of the server"
             )
             raise UserCodeError(msg)
-        self._folder.file().write(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
+        self.staging.append(data)
 
-    def prepare(self, checkpoint: int) -> None:
-        """`TransactionalSink.prepare`."""
-        self._folder.prepare(checkpoint)
+    def write(self, files: Sequence[StagedFile]) -> None:
+        """`StagedSink.write`. After an error the outcome is unknown, and the next call publishes again.
 
-    def commit(self, checkpoint: int) -> None:
-        """`TransactionalSink.commit`. After an error the outcome is unknown, and the next call publishes again.
+        A file is removed at once, so that the window of JetStream has to cover no more than one.
 
         Raises:
             UnreachableError: when NATS does not answer, or is not ready.
             ConnectorError: when no stream takes the subject, or the stream refuses a message.
         """
-        for file in self._folder.staged(self._tasks):
-            if file.checkpoint <= checkpoint:
-                self._publish(file)
-                file.path.unlink(missing_ok=True)
-
-    def restore(self, checkpoint: int) -> None:
-        """`TransactionalSink.restore`. While NATS is away, messages wait for the next commit."""
-        self._folder.discard_open()
-        for file in self._folder.staged(self._tasks):
-            if file.checkpoint > checkpoint:
-                file.path.unlink(missing_ok=True)
-        try:
-            self.commit(checkpoint)
-        except UnreachableError as error:
-            _log.warning("sink %s: what checkpoint %d has waits for NATS: %s", self._id, checkpoint, error)
+        for file in files:
+            self._publish(list(file.messages()), f"{self.id}.{file.task}.{file.run}.{file.checkpoint}")
+            file.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """`Sink.close`."""
+        super().close()
         if hasattr(self, "_connection"):
-            self._folder.close()
             self._connection.close()
 
-    def _publish(self, file: StagedFile) -> None:
-        messages = _messages_of(file.path)
-        name = f"{self._id}.{file.task}.{file.run}.{file.checkpoint}"
+    def _publish(self, messages: Sequence[bytes], name: str) -> None:
         try:
             for begin in range(0, len(messages), _AT_ONCE):
                 numbered = [(f"{name}.{begin + index}", each) for index, each in enumerate(messages[begin:][:_AT_ONCE])]
@@ -153,12 +131,3 @@ class NatsSink(TransactionalSink[T_contra]):
         await asyncio.gather(
             *(js.publish(self._subject, data, headers={"Nats-Msg-Id": number}) for number, data in messages)
         )
-
-
-def _messages_of(path: Path) -> list[bytes]:
-    data, found, at = path.read_bytes(), [], 0
-    while at < len(data):
-        begin = at + _LENGTH_BYTES
-        at = begin + int.from_bytes(data[at:begin], "big")
-        found.append(data[begin:at])
-    return found

@@ -46,6 +46,10 @@ class OwedReplays:
                 if key in self._ids or len(self._ids) < self._most_ids:
                     self._ids[key] += 1
 
+    def owes(self, tup_id: object) -> bool:
+        """Whether a root with this id is still to be emitted again."""
+        return bool(self._ids) and _key(tup_id) in self._ids
+
     def opened(self, ids: Iterable[object]) -> None:
         """Roots with these ids were emitted."""
         for key in map(_key, ids):

@@ -306,6 +306,10 @@ class RootCallbacks:
         if self._causes:  # also of roots that have ended otherwise
             self._causes = {each: cause for each, cause in self._causes.items() if self._pending.has(each)}
 
+    def shed(self, ids: list[object]) -> None:
+        """Tuples were shed: their author forgets them as after an ack. No metric counts them as acked."""
+        self._call_ack(ids)
+
     def lose_all(self) -> None:
         """Fails all roots in flight, because a new stream manager has no record of them."""
         now_s, replayer = monotonic_s(), self.replayer
@@ -340,12 +344,15 @@ class RootCallbacks:
             return
         if self.replayer is not None:
             ids = self.replayer.heard(ids)
+        self._call_ack(ids)
+        if self.hook_calls is not None:
+            self._call("spout_ack", partial(self.hook_calls.acked, latency_s=latency_s), ids)
+
+    def _call_ack(self, ids: list[object]) -> None:
         if self.on_ack_all is None:
             self._call("ack", self.on_ack, ids)
         elif ids:
             self._call("ack_all", cast("Callable[[object], None]", self.on_ack_all), [ids])
-        if self.hook_calls is not None:
-            self._call("spout_ack", partial(self.hook_calls.acked, latency_s=latency_s), ids)
 
     def _fail_kept(
         self,

@@ -233,6 +233,7 @@ class Gateway:
             "profile_request": self._inspection.profile_asked,
             "memory_request": self._inspection.memory_asked,
             "tuples_request": self._inspection.tuples_asked,
+            "capture_request": self._inspection.capture_asked,
         }
         handler = handlers.get(body_of(envelope))
         if handler is None:

@@ -17,12 +17,13 @@ from heron.ipc import control_pb2 as pb
 from heron.ipc.envelope import Envelope
 from heron.ipc.reactor import Reactor
 from heron.spi.inspected_task import InspectedTask
+from heron.spi.task_capture import CaptureShape
 
 if TYPE_CHECKING:  # a task imports it at the first question
     from heron.spi.inspector import TaskInspector
 
     _Ask = Callable[[TaskInspector, threading.Event], object]
-    _LongRequest = pb.ProfileRequest | pb.MemoryRequest | pb.TuplesRequest
+    _LongRequest = pb.ProfileRequest | pb.MemoryRequest | pb.TuplesRequest | pb.CaptureRequest
 
 __all__ = ["Inspection", "open_installed"]
 
@@ -88,6 +89,17 @@ class Inspection:
             return inspector.tuples(self._task, request.tuples, request.seconds, stop)
 
         self._observe(request, "tuples", "inspected (its tuples)", ask)
+
+    def capture_asked(self, envelope: Envelope) -> None:
+        """Records what the task emits. The topology manager has checked that the topology allows its values."""
+        request = envelope.capture_request
+        keys = frozenset((each.stream, each.field) for each in request.keys)
+        shape = CaptureShape(keys, request.salt) if request.shape else None
+
+        def ask(inspector: TaskInspector, stop: threading.Event) -> object:
+            return inspector.capture(self._task, request.seconds, request.most_bytes, shape, stop)
+
+        self._observe(request, "capture", "captured (what it emits)", ask)
 
     def close(self) -> None:
         """Ends the questions under way."""

@@ -117,7 +117,7 @@ class TaskMetrics:
 
     `on_broken` receives the name of an author's metric that raised, the exception, and what happens instead. `backlog`
     is the method of a spout that has one, `keys` the sample of a bolt whose input has keys, `replays` those of a spout,
-    `letters` counts the dead letters of steps.
+    `letters` counts the dead letters of steps, `shedding` the tuples that a spout sheds.
     """
 
     def __init__(self) -> None:
@@ -134,6 +134,7 @@ class TaskMetrics:
         self.keys: MetricSource | None = None
         self.replays: MetricSource | None = None
         self.letters: MetricSource | None = None
+        self.shedding: MetricSource | None = None
         self._user: dict[str, _UserMetric] = {}
         self.on_broken: Callable[[str, Exception, str], object] | None = None
 
@@ -170,20 +171,21 @@ class TaskMetrics:
             if self.on_broken is not None:
                 self.on_broken(f"metric {name!r}", error, "the last value is kept")
 
-    def _read_backlog(self) -> list[Metric]:
+    def backlog_tuples(self) -> float | None:
+        """What waits at the source of a spout; None if its author's `backlog` does not know."""
         try:
             backlog = self.backlog() if self.backlog is not None else None
             if backlog is None:
-                return []
+                return None
             tuples = _float(backlog)
             if not tuples >= 0:  # also refuses what is not a number
                 msg = f"it returned {number_or_class(backlog)}, which is not a number of tuples"
                 raise UsageError(msg)
-            return [Metric(BACKLOG, MetricKind.GAUGE, "tuples", tuples)]
         except Exception as error:
             if self.on_broken is not None:
                 self.on_broken("backlog", error, "the backlog is unknown")
-            return []
+            return None
+        return tuples
 
     def executed_total(self) -> int:
         """Tuples executed, over all sources."""
@@ -214,8 +216,9 @@ class TaskMetrics:
         metrics += [
             Metric(FAILED_BY, counter, "tuples", count, {"reason": reason}) for reason, count in self.failed_by.items()
         ]
-        metrics += self._read_backlog()
-        for source in (self.keys, self.replays, self.letters):
+        if (backlog := self.backlog_tuples()) is not None:
+            metrics.append(Metric(BACKLOG, MetricKind.GAUGE, "tuples", backlog))
+        for source in (self.keys, self.replays, self.letters, self.shedding):
             metrics += source.metrics() if source is not None else ()
         for name, user in self._user.items():
             if final or now_s >= user.due_s:

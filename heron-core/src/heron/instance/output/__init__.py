@@ -7,5 +7,6 @@ Reading order: `emit_contracts` (what the collector calls), `emitter` (the colle
 emit), `plain_output` (batches that are encoded already), `out_stream` (one stream) with
 `stream_origin`, `stream_routes` (which task gets which row), `tracked_stream` and `flush_arrays` (roots and keys),
 `kept_stream` (roots that the engine may emit again), `column_output` and `column_routes` (columns), `stream_traces`
-(which rows are traced, and how many), `emit_lock`, `event_time`.
+(which rows are traced, and how many), `stream_shedder` and `kept_rows` (which rows are shed, and the probability of the
+others), `emit_lock`, `event_time`.
 """

@@ -7,7 +7,7 @@ for `end_linger`, which the gateway calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from heron.api.context import ITaskHook
@@ -21,14 +21,14 @@ from heron.clock import monotonic_s
 from heron.errors import EmitError, PluginError, UsageError, known
 from heron.instance.acks.foreign_tuples import foreign_tuple
 from heron.instance.acks.tracked_batch import TrackedBatch
-from heron.instance.codec.plain import check_shape
 from heron.instance.metrics.task_time import TaskTime
 from heron.instance.output.emit_contracts import ColumnAcks, SegmentSink, check_ids, mistaken_stream
 from heron.instance.output.emit_lock import EmitLock
 from heron.instance.output.event_time import to_microseconds
 from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
+from heron.instance.output.kept_rows import keep_rows, set_probability
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
-from heron.instance.output.plain_output import emit_plain, rows_to_emit
+from heron.instance.output.plain_output import send_plain
 from heron.instance.output.stream_origin import ColumnRecord, StreamOrigin
 from heron.instance.output.stream_routes import as_task_id
 from heron.instance.output.tracked_stream import AnchoredStream, PlainAnchors, RootStream
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from heron.api.columns import Columns
     from heron.instance.output.column_output import ColumnOutput
+    from heron.instance.output.stream_shedder import StreamShedder
 
 __all__ = ["BoltEmitter", "Emitter", "SegmentSink", "SpoutEmitter", "check_ids"]
 
@@ -52,6 +53,7 @@ class Emitter:
     """The streams of a task, and what spouts and bolts share of their emits.
 
     `overflowed` tells the runner to call no more: there was a flush since the runner cleared it, or the spout ended.
+    `probability` is the one with which the rows that wait were kept; it is 1 unless tuples are shed.
     """
 
     signature = ""
@@ -72,6 +74,8 @@ class Emitter:
         self.overflowed = False
         self.on_error: Callable[[Exception], None] = _raise  # the runner shows and counts errors
         self._trace_one_in = 0
+        self.probability = 1.0
+        self.shedders: Mapping[str, StreamShedder] = {}
         out.on_linger_over(self.end_linger)
 
     def set_streams(self, streams: Iterable[OutStream], *, ids: list[object] | None = None) -> None:
@@ -85,6 +89,8 @@ class Emitter:
             stream.emitted = 0
         self._ids = ids
         self.streams = {stream.definition.name: stream for stream in streams}
+        for name, stream in self.streams.items():
+            keep_rows(self, name, stream)
         self._adders = {
             name: make_add(stream, self._overflow_of(stream), ids=ids) for name, stream in self.streams.items()
         }
@@ -339,7 +345,7 @@ class SpoutEmitter(Emitter):
         self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, ids: Sequence[object] | None = None
     ) -> Sequence[tuple[object, ...]]:
         """Emits a batch that is encoded."""
-        left = _send_plain(self, payload, rows, stream, ids)
+        left = send_plain(self, payload, rows, stream, ids)
         if not left and self._ids is not None and ids is not None:
             self._ids += [each for each in ids if each is not None]
         return left
@@ -357,6 +363,10 @@ class SpoutEmitter(Emitter):
             self.send_marker(Marker.IDLE if idle else Marker.WATERMARK, self.watermark_receivers(), self.watermark_us)
         self.overflowed = True
         self._wait_for_room()
+
+    def set_probability(self, probability: float) -> None:
+        """What is emitted from now on was kept with this probability."""
+        set_probability(self, probability)
 
     def end(self) -> None:
         """Announces that this task emits no new root. The runner makes no further call."""
@@ -409,7 +419,11 @@ class BoltEmitter(Emitter):
         self, payload: bytes, rows: int, stream: str = DEFAULT_STREAM, anchors: PlainAnchors = ()
     ) -> Sequence[tuple[object, ...]]:
         """Emits a batch that is encoded."""
-        return _send_plain(self, payload, rows, stream, anchors or None)
+        return send_plain(self, payload, rows, stream, anchors or None)
+
+    def set_probability(self, probability: float) -> None:
+        """What is emitted from now on was kept with this probability."""
+        set_probability(self, probability)
 
     def settle_rows(self, batch: PlainBatch, places: Sequence[int], *, acked: bool) -> None:
         """Acks or fails rows of a batch."""
@@ -466,28 +480,6 @@ class BoltEmitter(Emitter):
             msg = f"{'ack' if acked else 'fail'} of a {class_name(batch)}; give what was received"
             raise UsageError(msg)
         self.column_acks.settle_columns(batch, acked=acked)
-
-
-def _send_plain(
-    emitter: Emitter, payload: bytes, rows: int, stream: str, of_rows: object
-) -> Sequence[tuple[object, ...]]:
-    """Sends an encoded batch, or returns its rows, which then have to be emitted one by one."""
-    target = emitter._stream(stream)
-    check_shape(payload, rows, target.arity)
-    observed = bool(emitter.hooks) or emitter.origin.inspected.sample is not None
-    if left := rows_to_emit(target, payload, rows, observed=observed):
-        return left
-    due: list[bytes] = []
-    with emitter.lock.held():
-        try:
-            emit_plain(target, payload, rows, of_rows, due)
-        finally:  # rows that were emitted before are taken already
-            if due:
-                emitter.put(due)
-    if due:
-        emitter.overflowed = True
-        emitter._wait_for_room()
-    return ()
 
 
 def _keep(_now_s: float) -> None:

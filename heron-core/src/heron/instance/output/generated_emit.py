@@ -94,6 +94,13 @@ def _body(stream: OutStream, with_ids: bool) -> str:
         "except (TypeError, ValueError):",
         "    raise wrong_values(values) from None",
     ]
+    if stream.shedder is not None:
+        chance = stream.shedder.chance_text(stream.definition.fields)
+        lines += [
+            f"if {chance} >= shedder.keep and shedder.shed(tup_id):",
+            "    buffer.tasks_of_last = ()",
+            "    return",
+        ]
     if routes.needs_direct:
         lines += ["if not buffer.direct:", "    raise undirected()"]
     for number, edge in enumerate(routes.keyed):
@@ -110,6 +117,8 @@ def _body(stream: OutStream, with_ids: bool) -> str:
     lines += [f"direct{number}_append(buffer.direct)" for number, _ in enumerate(routes.direct_picks)]
     if isinstance(stream, RootStream):
         lines.append("ids_append(tup_id)")
+    if stream.shedder is not None and stream.shedder.divides:
+        lines.append("probabilities_append(shedder.of_last)")
     lines += [f"rows_append({row})"]  # last: a flush takes as many entries of the other lists as there are rows
     lines += ["if len(rows) >= buffer.limit:", "    overflow(values)"]
     if with_ids and not isinstance(stream, RootStream):
@@ -145,6 +154,12 @@ def _names(stream: OutStream, overflow: Callable[[object], None], ids: list[obje
         }
     elif ids is not None:
         names["ids_append"] = ids.append
+    if stream.shedder is not None:
+        names |= {
+            "shedder": stream.shedder,
+            "chance": stream.shedder.chance,
+            "probabilities_append": stream.shedder.probabilities.append,
+        }
     return names
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # needs numpy; loaded when a component first emits columns
     from pyarrow import RecordBatch
 
     from heron.instance.output.column_output import ColumnOutput
+    from heron.instance.output.stream_shedder import StreamShedder
 
 __all__ = ["OutStream", "column_output", "trace_roots"]
 
@@ -49,7 +50,8 @@ class OutStream:
     `limit` is the number of rows that make the next flush. The generated emit compares the buffer with it and reads no
     clock: when the linger after a flush is over, `Emitter.end_linger` sets `limit` to zero, and the next emit flushes.
     It also starts at zero. `direct` holds the task of the present emit, if that emit names one. `points` are the traced
-    rows of the flush under way; only a task that traces has `traces`.
+    rows of the flush under way; only a task that traces has `traces`. `kept` is the option of segments whose rows were
+    kept with a probability; only a stream that sheds tuples has a `shedder`.
     """
 
     __slots__ = (
@@ -59,12 +61,14 @@ class OutStream:
         "direct",
         "emitted",
         "full_limit",
+        "kept",
         "limit",
         "number",
         "origin",
         "points",
         "routes",
         "rows",
+        "shedder",
         "tasks_of_last",
         "traces",
     )
@@ -84,11 +88,15 @@ class OutStream:
         self.tasks_of_last: tuple[int, ...] = ()
         self.traces: StreamTraces | None = None
         self.points: Sequence[TracePoint] = ()
+        self.kept = b""
+        self.shedder: StreamShedder | None = None
 
     def flush(self) -> list[bytes]:
         """Takes the batches and rows that wait, and returns their segments. Batches were emitted before rows."""
         if self.columns is not None and self.columns.rows:
             return [*self.columns.flush(), *self.segments_of(self.take_rows())]
+        if self.shedder is not None and self.shedder.probabilities:
+            return self.shedder.flush_parts(self)
         return self.segments_of(self.take_rows())
 
     def waiting(self) -> int:
@@ -146,9 +154,9 @@ class OutStream:
                 edge.picks.extend(map(edge.memo.__getitem__, keys[0] if len(keys) == 1 else zip(*keys, strict=True)))
         self.rows += columns[0] if len(columns) == 1 else rows_of(columns, rows)
 
-    def take_rows(self) -> list[object]:
-        """Takes the rows of the buffer."""
-        rows = self.rows[:]  # emits may append behind them meanwhile (heron.instance.output.emit_lock.EmitLock)
+    def take_rows(self, most: int | None = None) -> list[object]:
+        """Takes the rows of the buffer, or the first `most`."""
+        rows = self.rows[:most]  # emits may append behind them meanwhile (heron.instance.output.emit_lock.EmitLock)
         del self.rows[: len(rows)]
         if (sample := self.origin.inspected.sample) is not None:
             sample.emit(self.definition.name, self.definition.fields, rows)
@@ -162,6 +170,8 @@ class OutStream:
             return False
         self.rows.pop()
         self.routes.take_back()
+        if self.shedder is not None and self.shedder.probabilities:
+            self.shedder.probabilities.pop()
         return True
 
     def limit_to(self, rows: int) -> None:
@@ -269,7 +279,7 @@ class OutStream:
             source_task=origin.task_id,
             incarnation=origin.incarnation,
             rows=rows,
-            options=options,
+            options=options + self.kept,
         )
 
     def _entries(self, traced: Sequence[tuple[int, TracePoint]]) -> list[TraceEntry]:

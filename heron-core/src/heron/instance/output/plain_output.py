@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
+from heron.api.context import ITaskHook
 from heron.instance.codec.batch_codec import decode_columns, rows_of
-from heron.instance.codec.plain import PLAIN
+from heron.instance.codec.plain import PLAIN, check_shape
+from heron.instance.output.emit_lock import EmitLock
 from heron.instance.output.out_stream import OutStream
+from heron.instance.output.stream_origin import StreamOrigin
 from heron.ipc.frames.frame import MOST_ROWS
 from heron.spi.serializer import PRIVATE_ENCODINGS
 
-__all__ = ["emit_plain", "rows_to_emit"]
+__all__ = ["rows_to_emit", "send_plain"]
+
+
+class PlainEmitter(Protocol):
+    """What `send_plain` needs of `heron.instance.output.emitter.Emitter`."""
+
+    hooks: tuple[ITaskHook, ...]
+    origin: StreamOrigin
+    lock: EmitLock
+    put: Callable[[Sequence[bytes]], None]
+    overflowed: bool
+
+    def _stream(self, stream: object) -> OutStream: ...
+    def _wait_for_room(self) -> None: ...
+
+
+def send_plain(
+    emitter: PlainEmitter, payload: bytes, rows: int, stream: str, of_rows: object
+) -> Sequence[tuple[object, ...]]:
+    """Sends an encoded batch, or returns its rows, which then have to be emitted one by one."""
+    target = emitter._stream(stream)
+    check_shape(payload, rows, target.arity)
+    observed = bool(emitter.hooks) or emitter.origin.inspected.sample is not None or target.shedder is not None
+    if left := rows_to_emit(target, payload, rows, observed=observed):
+        return left
+    due: list[bytes] = []
+    with emitter.lock.held():
+        try:
+            _emit_plain(target, payload, rows, of_rows, due)
+        finally:  # rows that were emitted before are taken already
+            if due:
+                emitter.put(due)
+    if due:
+        emitter.overflowed = True
+        emitter._wait_for_room()
+    return ()
 
 
 def rows_to_emit(stream: OutStream, payload: bytes, rows: int, *, observed: bool) -> Sequence[tuple[object, ...]]:
@@ -27,7 +66,7 @@ def rows_to_emit(stream: OutStream, payload: bytes, rows: int, *, observed: bool
     return ()
 
 
-def emit_plain(stream: OutStream, payload: bytes, rows: int, of_rows: object, due: list[bytes]) -> None:
+def _emit_plain(stream: OutStream, payload: bytes, rows: int, of_rows: object, due: list[bytes]) -> None:
     """Takes a batch behind everything that was emitted before; appends the segments to send to `due`, also on an error.
 
     `of_rows` is what tracked streams know of the rows: ids of roots, or anchors.

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from heron.api.definition import ComponentDefinition, GroupingKind, InputDefinition, StreamDefinition
 from heron.api.stream import ICustomGrouping
@@ -112,12 +112,14 @@ class StreamRoutes:
         """Whether nobody receives a row that names no task, because all consumers subscribe with Grouping.DIRECT."""
         return bool(self.direct_picks) and not self.whole and len(self.splitters) == len(self.direct_picks)
 
+    def row_lists(self) -> list[list[object]]:
+        """The lists to which each emit appends an entry."""
+        keyed = [edge.picks for edge in self.keyed if edge.picks is not None]
+        return cast("list[list[object]]", [*keyed, *(picks for _, picks in self.choosers), *self.direct_picks])
+
     def take_back(self) -> None:
         """Removes what the last emit has noted for its row."""
-        for edge in self.keyed:
-            if edge.picks is not None:
-                edge.picks.pop()
-        for picks in (*(picks for _, picks in self.choosers), *self.direct_picks):
+        for picks in self.row_lists():
             picks.pop()
 
     @property

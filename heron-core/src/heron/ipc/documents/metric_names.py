@@ -48,6 +48,7 @@ __all__ = [
     "IGNORED_ACK_COUNT",
     "IN_QUEUE_BYTES",
     "IN_QUEUE_CAPACITY",
+    "KEPT_SHARE",
     "LATE_ACKS",
     "LATE_S",
     "LEADER_EPOCH",
@@ -64,6 +65,7 @@ __all__ = [
     "ROOTS_IN_FLIGHT",
     "SELECTIVITY",
     "SETTLED_ROOTS",
+    "SHED_COUNT",
     "SINK_DROPPED",
     "SINK_OUTAGE",
     "TAKEOVERS",
@@ -111,6 +113,8 @@ OUT_QUEUE_BYTES = "out-queue-bytes"  # gauge, bytes that wait for credit in the 
 OUTLET_BYTES = "outlet-bytes"  # gauge, bytes; label task; the outlet of a task in a stream manager
 UNCONFIRMED_BYTES = "unconfirmed-bytes"  # gauge, bytes; label task; sent to it and not consumed; left out if 0
 BACKPRESSURE = "backpressure-s"  # counter, s; label task; time for which a task has been a culprit
+SHED_COUNT = "shed-count"  # counter, tuples; labels stream, reason (rate, latency); spout with topology.shed
+KEPT_SHARE = "kept-share"  # gauge, 1; label stream; spout: the share of the tuples that topology.shed keeps now
 DROPPED_TUPLES = "dropped-tuples"  # counter, tuples; labels task, reason (back-pressure); in a stream manager
 ROOTS_IN_FLIGHT = "roots-in-flight"  # gauge, roots; of all spouts of a stream manager's container
 SETTLED_ROOTS = "settled-roots"  # counter, roots; label outcome: complete, failed, expired, lost; in a stream manager

@@ -42,6 +42,7 @@ class ComponentStatus:
 
     `reported_tasks` is the number of tasks in the counts, also of removed ones. A new topology manager does not know
     all tasks at once, and a task that it learns adds all that it ever counted. 0: an older one does not say.
+    `shed` is the number of tuples that a spout has shed (``topology.shed``); they are not among the others.
     """
 
     name: str
@@ -55,6 +56,7 @@ class ComponentStatus:
     queue_bytes: int = 0
     latency_s: float = 0.0
     reported_tasks: int = 0
+    shed: int = 0
 
 
 class TaskStatus(msgspec.Struct, frozen=True, gc=False):

@@ -32,6 +32,8 @@ __all__ = [
     "credit_body",
     "destination_lists",
     "frame_header",
+    "kept_option",
+    "kept_probability",
     "marker_segment",
     "marker_value",
     "option",
@@ -55,6 +57,7 @@ _ROUTE = struct.Struct("<I20xHHI")
 _ROUTE_LENGTH = struct.Struct("<I")
 _ROUTE_COUNT = struct.Struct("<H")
 _MARKER_VALUE = struct.Struct("<q")
+_PROBABILITY = struct.Struct("<d")
 _PLAN_AT = 8
 _ROWS_AT = 20
 _COUNT_AT = 24
@@ -107,6 +110,7 @@ class OptionTag(enum.IntEnum):
     UNIT = 8  # empty: to the fields above, all rows of the segment are one row, number 0
     PADDING = 9  # any bytes: they place the payload
     TRACE = 10  # which rows are traced, and the times of the hops; see heron.ipc.frames.trace_field
+    KEPT = 11  # f64: the probability with which each row was kept; without it, nothing was shed
 
 
 _TUPLES_BYTE = bytes((SegmentKind.TUPLES,))
@@ -206,6 +210,27 @@ def destination_lists(destinations: Sequence[int]) -> Sequence[Sequence[int]]:
 def option(tag: int, value: bytes) -> bytes:
     """One optional field as bytes."""
     return _OPTION.pack(tag, 0, len(value)) + value
+
+
+def kept_option(probability: float) -> bytes:
+    """The option of rows that were kept with this probability; empty for 1."""
+    return option(OptionTag.KEPT, _PROBABILITY.pack(probability)) if probability < 1.0 else b""
+
+
+def kept_probability(head: SegmentHead) -> float:
+    """The probability with which each row of a segment was kept.
+
+    Raises:
+        RemoteProtocolError: when it is not above 0 and at most 1.
+    """
+    field = head.options.get(OptionTag.KEPT)
+    if field is None:
+        return 1.0
+    probability: float = _PROBABILITY.unpack(field)[0] if len(field) == _PROBABILITY.size else 0.0
+    if not 0.0 < probability <= 1.0:
+        msg = f"segment of task {head.source_task}: its rows were kept with an impossible probability, {probability!r}"
+        raise RemoteProtocolError(msg)
+    return probability
 
 
 def aligned_options(destinations: Sequence[int], options: bytes) -> bytes:

@@ -70,6 +70,7 @@ def component_statuses(
                 queue_bytes=figures.queue_bytes,
                 latency_s=figures.latency_s,
                 reported_tasks=figures.tasks,
+                shed=figures.shed,
             )
         )
     return tuple(found)

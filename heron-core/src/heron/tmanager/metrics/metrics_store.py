@@ -23,6 +23,7 @@ from heron.ipc.documents.metric_names import (
     IN_QUEUE_BYTES,
     OUTLET_BYTES,
     PEER_SILENT,
+    SHED_COUNT,
     SINK_OUTAGE,
 )
 from heron.ipc.documents.metrics_table import MetricsOwner, MetricsSeries, MetricsTable, MetricsValue
@@ -31,7 +32,7 @@ from heron.spi.metricsink import OF_AUTHORS, Histogram, Metric, MetricKind, Metr
 
 __all__ = ["ComponentFigures", "MetricsStore", "quantile"]
 
-_COUNTS = (EMIT_COUNT, EXECUTE_COUNT, ACK_COUNT, FAIL_COUNT)
+_COUNTS = (EMIT_COUNT, EXECUTE_COUNT, ACK_COUNT, FAIL_COUNT, SHED_COUNT)
 _RATED = {"spout": EMIT_COUNT, "bolt": EXECUTE_COUNT}
 
 _MOST_OF_AUTHORS = 33  # of a task: a metric with a value for each key may have thousands
@@ -56,6 +57,7 @@ class ComponentFigures:
     queue_bytes: int = 0
     latency_s: float = 0.0
     tasks: int = 0
+    shed: int = 0
 
 
 @dataclass(slots=True)
@@ -166,6 +168,7 @@ class MetricsStore:
             queue_bytes=round(sum(self._waiting(tasks, now_s))),
             latency_s=latency_total_s / latency_entries if latency_entries else 0.0,
             tasks=sum(task_id in self._totals for task_id in tasks),
+            shed=round(counts[SHED_COUNT]),
         )
 
     def table(

@@ -34,6 +34,7 @@ __all__ = [
     "observer_catalog",
     "observer_entries",
     "service_module",
+    "simulation_entry",
     "unknown_groups",
 ]
 
@@ -43,8 +44,14 @@ KINDS = (*FAMILIES, COMPAT_FAMILY, OBSERVER_FAMILY)
 """The families of `heron plugins`: those of drivers, compat plugins and observers."""
 
 _SERVICE_FAMILY = "service"
+_SIMULATION_FAMILY = "simulation"
 _CONFIG_FAMILY = "config"
-_OTHER_GROUPS = ("command", _CONFIG_FAMILY, _SERVICE_FAMILY)  # their entry points are no plugins that a user chooses
+_OTHER_GROUPS = (
+    "command",
+    _CONFIG_FAMILY,
+    _SERVICE_FAMILY,
+    "simulation",
+)  # their entry points are no plugins that a user chooses
 
 
 def compat_catalog() -> tuple[DriverInfo, ...]:
@@ -73,6 +80,19 @@ def service_module(name: str, distribution: str) -> str:
         if point.name == name:
             return point.module
     msg = f"the section {name!r} needs {distribution}: `pip install {distribution}`, or take the section out"
+    raise MissingDriverError(msg, distribution)
+
+
+def simulation_entry() -> str:
+    """Return the entry, ``module:object``, of the simulation from seeds.
+
+    Raises:
+        MissingDriverError: when it is not installed; names the distribution that brings it.
+    """
+    for point in _points(_SIMULATION_FAMILY):
+        return point.value
+    distribution = "heron-testing[seeds]"
+    msg = f"--seed: the simulation from seeds is not installed: `pip install '{distribution}'`"
     raise MissingDriverError(msg, distribution)
 
 

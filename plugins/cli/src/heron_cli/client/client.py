@@ -268,19 +268,20 @@ class Client:
         name: str,
         container: int | None = None,
         *,
+        elsewhere: bool = False,
         timeout_s: float = 60.0,
         on_restarted: Callable[[RestartedContainer], None] | None = None,
     ) -> tuple[RestartedContainer, ...]:
         """Restart one container, or all of them one after the other, and wait until each runs again.
 
-        `timeout_s` is the limit for each container; `on_restarted` is called for each container that runs again.
+        `timeout_s` is the limit for each; `on_restarted` is called for each that is back. `elsewhere`: on another host.
 
         Raises:
             TopologyFailedError: when a task or process of a container was given up.
         """
         done = []
         with self.topology(name, timeout_s=timeout_s) as topology:
-            for each in restart_containers(self._scheduler, self.profile, topology, container):
+            for each in restart_containers(self._scheduler, self.profile, topology, container, elsewhere=elsewhere):
                 done.append(each)
                 if on_restarted is not None:
                     on_restarted(each)

@@ -11,6 +11,7 @@ Shared: `options` (the profile, and the client that a command opens), `completio
 - look at topologies: `list`, `status`, `logs`, `metrics`, `trace`
 - look into a task: `stack`, `profile`, `memory`, `inspect`
 - change a topology: `activate`, `restart`, `update`, `kill`
-- look after what is stored and installed: `checkpoints`, `dead_letters`, `packages`, `plugins`, `profiles`, `doctor`
+- look after what is stored and installed: `checkpoints`, `dead_letters`, `packages`, `plugins`, `profiles`, `doctor`,
+  and after machines: `hosts`
 - change the keys of a topology: `keys`
 """

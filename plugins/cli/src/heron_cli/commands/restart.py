@@ -17,17 +17,18 @@ _EXIT_INTERRUPTED = 130
 @click.command()
 @topology_argument
 @click.argument("container", type=int, required=False)
+@click.option("--elsewhere", is_flag=True, help="Starts it on another host, if the scheduler can avoid hosts.")
 @remote_options(timeout_s=60.0, timeout_help="The longest wait for each container to be back.")
 @click.pass_context
-def restart(context: click.Context, name: str, container: int | None, options: RemoteOptions) -> None:
+def restart(context: click.Context, name: str, container: int | None, elsewhere: bool, options: RemoteOptions) -> None:
     """Restarts CONTAINER of the topology NAME, or all containers, and waits until they run again.
 
     Container 0 has the topology manager. With at-least-once delivery, tuples in progress are replayed; with
-    at-most-once delivery they are lost.
+    at-most-once delivery they are lost. A container on a host that `heron hosts` has blocked starts on another one.
     """
     try:
         with options.connect() as client:
-            restarted = _restart(client, name, container, options)
+            restarted = _restart(client, name, container, options, elsewhere=elsewhere)
     except KeyboardInterrupt:
         echo(f"heron: interrupted; the containers are still being started, see `heron status {name}`", err=True)
         context.exit(_EXIT_INTERRUPTED)
@@ -36,10 +37,10 @@ def restart(context: click.Context, name: str, container: int | None, options: R
 
 
 def _restart(
-    client: Client, name: str, container: int | None, options: RemoteOptions
+    client: Client, name: str, container: int | None, options: RemoteOptions, *, elsewhere: bool
 ) -> tuple[RestartedContainer, ...]:
     def show(each: RestartedContainer) -> None:
         echo(f"container {each.container_id} of {name} is back after {each.took_s:.1f} s")
 
     shown = None if options.as_json else show
-    return client.restart(name, container, timeout_s=options.timeout_s, on_restarted=shown)
+    return client.restart(name, container, elsewhere=elsewhere, timeout_s=options.timeout_s, on_restarted=shown)

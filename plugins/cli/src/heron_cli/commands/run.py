@@ -26,6 +26,8 @@ _CheckInstalled = Callable[[], None]
 _FOREGROUND = "heron_cli.foreground.foreground_run:run_in_foreground"
 _CHECK_UI = "heron_cli.foreground.run_page:check_ui_installed"
 _SIMULATED = "heron_cli.foreground.simulated:run_simulated"
+_SEEDED = "heron_cli.foreground.seeded:run_seeded"
+_CHECK_SIMULATION = "heron_cli.foreground.seeded:check_simulation_installed"
 
 
 @click.command(
@@ -46,6 +48,8 @@ _SIMULATED = "heron_cli.foreground.simulated:run_simulated"
 )
 @click.option("--ui", "page", is_flag=True, help="Serves a page of the run in a browser, on this machine.")
 @click.option("--simulate", is_flag=True, help="Runs it in this process, for tests and breakpoints.")
+@click.option("--seed", type=int, metavar="N", help="With --simulate: on simulated machines, in an order of this seed.")
+@click.option("--faults", is_flag=True, help="With --seed: kills, stops and cuts processes, and compares the results.")
 @verbose_option
 @click.pass_context
 def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
@@ -60,6 +64,8 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     from_checkpoint: str,
     page: bool,
     simulate: bool,
+    seed: int | None,
+    faults: bool,
     verbose: bool,
 ) -> None:
     """Runs the topology of a file in the foreground until it is finished, or Ctrl-C.
@@ -69,12 +75,15 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     """
     started_s, started_at_s = monotonic_s(), wall_s()
     _check(timeout, report, from_checkpoint, page=page, simulate=simulate)
+    _check_seed(seed, report, faults=faults, simulate=simulate)
     choice = options.choose(profile)
     arguments = file_arguments(context, target, keys, arguments)
-    request = RunRequest(choice, timeout, report, simulate, started_s, started_at_s, from_checkpoint, page)
+    request = RunRequest(
+        choice, timeout, report, simulate, started_s, started_at_s, from_checkpoint, page, seed, faults
+    )
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         # Imported while the child process loads the file.
-        work = cast("_Run", load_object(_SIMULATED if simulate else _FOREGROUND))
+        work = cast("_Run", load_object(_FOREGROUND if not simulate else _SIMULATED if seed is None else _SEEDED))
         code = work(request, loading, interrupts)
     context.exit(code)
 
@@ -94,3 +103,19 @@ def _check(timeout: float | None, report: Path | None, from_checkpoint: str, *, 
         cast("_CheckInstalled", load_object(_CHECK_UI))()
     if report:
         check_report_path(report)
+
+
+def _check_seed(seed: int | None, report: Path | None, *, faults: bool, simulate: bool) -> None:
+    """Refuse a seed that does not fit to the other options, or that no installed distribution can simulate."""
+    if seed is None:
+        if faults:
+            msg = "--faults: a seed decides the faults; add --seed N"
+            raise UsageError(msg)
+        return
+    if not simulate:
+        msg = f"--seed {seed}: it belongs to the simulation; add --simulate"
+        raise UsageError(msg)
+    if report:
+        msg = "--report: a simulation with --seed makes several runs, and no report; leave it out"
+        raise UsageError(msg)
+    cast("_CheckInstalled", load_object(_CHECK_SIMULATION))()

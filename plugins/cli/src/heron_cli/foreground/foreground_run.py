@@ -87,6 +87,8 @@ def _conclude(request: RunRequest, prepared: Prepared, run: ExecutionState, outc
         write_report(report, request.report)
     failed = [f"{format_count(each.failed)} in {each.name}" for each in counts.values() if each.failed]
     failures = f", with failed tuples: {', '.join(failed)}" if failed else ""
+    shed = [f"{format_count(each.shed)} in {each.name}" for each in counts.values() if each.shed]
+    failures += f", with shed tuples: {', '.join(shed)}" if shed else ""
     result = f"{run.topology} {outcome.state} after {elapsed_s:.1f} s{failures}"
     if outcome.state == "finished":
         echo(f"{result}; logs: {run.log_dir}" if failed else result, err=True)

@@ -29,6 +29,8 @@ class RunRequest:
     started_at_s: float
     from_checkpoint: str = ""
     ui: bool = False
+    seed: int | None = None
+    faults: bool = False
 
 
 @dataclass(frozen=True, slots=True)

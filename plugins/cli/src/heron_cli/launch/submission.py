@@ -42,6 +42,7 @@ from heron_cli.launch.target import DEFAULT_ENV, user_name
 from heron_cli.profiles import Profile
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.environment import Environment, ProfileChoice, lifecycle_hooks, without_secrets
+from heron_cli.topologies.hosts import avoid_blocked_hosts
 from heron_cli.topologies.progress import Progress
 from heron_cli.topologies.run_nodes import read_report, topologies
 from heron_cli.topologies.runs.cleanup import acquire_lock, clean_up, free_name, logs_in_use, package_file, remove_run
@@ -312,6 +313,7 @@ def _start(environment: Environment, submission: Submission, run: ExecutionState
         environment.statemgr.set(kind, run.topology, value, expected=MUST_NOT_EXIST)
     progress.step(f"starting {len(plan.containers) + 1} containers")
     with without_secrets(environment.profile), progress.scheduling(environment.scheduler):
+        avoid_blocked_hosts(environment.scheduler, environment.statemgr)
         environment.scheduler.schedule(_job(environment.profile, submission, run))
 
 

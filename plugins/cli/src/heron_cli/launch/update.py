@@ -35,6 +35,7 @@ from heron_cli.launch.rebalance import Rebalance, plan_rebalance
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.checkpoint_list import open_archive
 from heron_cli.topologies.environment import Environment, ProfileChoice, without_secrets
+from heron_cli.topologies.hosts import avoid_blocked_hosts
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.topology_end import check_not_ended
 
@@ -227,6 +228,7 @@ def _change_containers(
     try:
         _remove(scheduler, topology, _present(scheduler, topology) - _containers(update.before))
         if added:
+            avoid_blocked_hosts(scheduler, topology.statemgr)
             scheduler.update(topology.name, added, ())
     except HeronError as error:
         topology.withdraw_update(f"the scheduler cannot change containers: {error}")

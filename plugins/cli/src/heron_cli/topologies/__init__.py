@@ -4,7 +4,7 @@ In: a name, and the open drivers of a profile. Out: frozen values, and changed n
 is the public face; `heron_cli.launch` and the health manager call this package directly.
 
 - `environment`: a chosen profile and its open drivers; `run_nodes`: the names of topologies and the nodes of a run;
-  `progress`: the steps of a long operation
+  `progress`: the steps of a long operation; `hosts`: bad hosts, which schedulers avoid
 - `running`: one running topology
 - `runs`: all runs of a profile, also those that are over
 - `logs`: the logs of a run

@@ -35,5 +35,7 @@ def _component(each: ComponentStatus) -> str:
     counts.append(f"{format_count(each.emitted)} emitted")
     if each.failed:
         counts.append(f"{format_count(each.failed)} failed")
+    if each.shed:
+        counts.append(f"{format_count(each.shed)} shed")
     queue = f", {format_bytes(each.queue_bytes)} queued" if each.queue_bytes else ""
     return f"{each.name} {', '.join(counts)} ({format_count(each.rate_per_s)}/s{queue})"

@@ -19,8 +19,11 @@ def status_table(status: TopologyStatus, wall_s: float) -> Group:
     table.add_column("component", no_wrap=True)
     for heading in ("tasks", "emitted", "executed", "failed", "per second", "queue", "latency"):
         table.add_column(heading, justify="right", no_wrap=True)
+    sheds = any(each.shed for each in status.components)
+    if sheds:
+        table.add_column("shed", justify="right", no_wrap=True)
     for each in status.components:
-        table.add_row(*_row(each))
+        table.add_row(*_row(each), *([format_count(each.shed) if each.shed else ""] if sheds else []))
     culprits = [
         Text(f"{format_pressure(each, wall_s)} (container {each.container_id})", style="yellow")
         for each in status.backpressure

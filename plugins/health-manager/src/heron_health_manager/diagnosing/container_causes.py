@@ -9,7 +9,7 @@ from heron.spi.health_values import Diagnosis, Measurements, Subject, Symptom
 from heron_health_manager.diagnosing.detectors import symptoms_of
 from heron_health_manager.diagnosing.thresholds import QUIET_S
 
-__all__ = ["MemoryNearLimit", "SlowHost", "SlowLink", "SlowStreamManager", "UnreachablePeer"]
+__all__ = ["BlockedHost", "MemoryNearLimit", "SlowHost", "SlowLink", "SlowStreamManager", "UnreachablePeer"]
 
 
 class SlowHost(Diagnoser):
@@ -41,6 +41,16 @@ class SlowHost(Diagnoser):
                 shown = f"{len(waiting)} of its tasks wait for a processor, up to {longest:.0%} of the time"
                 # The host that keeps its tasks waiting for longest comes first.
                 yield Diagnosis("slow-host", subject, 0.85 + 0.1 * min(1.0, longest), (shown, *evidence))
+
+
+class BlockedHost(Diagnoser):
+    """A container is on a host that schedulers avoid, because it was bad for others or a person has blocked it."""
+
+    def diagnose(self, symptoms: Sequence[Symptom], measurements: Measurements) -> Iterator[Diagnosis]:
+        """`Diagnoser.diagnose`."""
+        for subject, symptom in symptoms_of(symptoms, "on-blocked-host").items():
+            text = f"its host has been blocked for {symptom.value:.0f} s; `heron hosts list` shows why"
+            yield Diagnosis("blocked-host", subject, 0.95, (text,))
 
 
 class MemoryNearLimit(Diagnoser):

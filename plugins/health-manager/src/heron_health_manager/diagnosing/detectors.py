@@ -257,6 +257,7 @@ DETECTORS: tuple[Detector, ...] = (
     ThresholdDetector("throttled-container", "container-throttled-share", 0.1),
     ThresholdDetector("late-stream-manager", "stmgr-late-share", LATE),
     ThresholdDetector("not-reached", "silent-s", 0.0),
+    ThresholdDetector("on-blocked-host", "host-blocked-s", 0.0),
     SkewDetector(SKEW),
     StragglerDetector(SLOW),
     StuckDetector(STILL_S),

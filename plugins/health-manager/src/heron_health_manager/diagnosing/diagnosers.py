@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from heron.spi.health import Diagnoser
 from heron.spi.health_values import Diagnosis, Measurements, Subject, Symptom
 from heron_health_manager.diagnosing.container_causes import (
+    BlockedHost,
     MemoryNearLimit,
     SlowHost,
     SlowLink,
@@ -31,6 +32,7 @@ __all__ = ["CAUSES", "EXPLAINED", "TOO_FEW"]
 
 EXPLAINED = frozenset(
     {
+        "blocked-host",
         "data-skew",
         "debugged-task",
         "garbage",
@@ -78,6 +80,7 @@ CAUSES: tuple[Diagnoser, ...] = (
     StalledSource(),
     MemoryGrowth(),
     MemoryNearLimit(),
+    BlockedHost(),
     SlowHost(),
     SlowStreamManager(),
     SlowLink(),

@@ -20,17 +20,19 @@ _SOME = 0.001  # tuples/s: the task executes again, whatever still waits for it
 class RestartResolver(Resolver):
     """Restarts the container of what is stuck or slow; a scheduler that can starts it on another host.
 
-    A slow host is a reason only while another one is not slow. A limit of the container itself goes with it.
+    A slow host is a reason only while another one is not slow. A limit of the container itself goes with it. For a slow
+    or blocked host, a scheduler that can avoid hosts must choose another one.
     """
 
     expects: Mapping[str, tuple[str, float | None, float | None]] = {
+        "blocked-host": ("host-blocked-s", None, 0.0),
         "stuck-task": ("rate-in", _SOME, None),
         "slow-task": ("useful-share", None, BUSY),
         "slow-host": ("cpu-wait-share", None, WAITS),
     }
     """The measurement that will be at least, or at most, a value, by diagnosis.
 
-    It is that of the subject; for a container, that of its busiest task which waits for a processor.
+    It is that of the subject; for a slow host, that of its busiest task which waits for a processor.
     """
 
     def resolve(self, diagnosis: Diagnosis, measurements: Measurements) -> Action | None:
@@ -39,9 +41,10 @@ class RestartResolver(Resolver):
             return None
         subject = diagnosis.subject
         container = subject.container_id or _container_of(subject, measurements)
-        if not container or (subject.container_id and not _has_better_host(subject, measurements)):
+        slow_host = diagnosis.name == "slow-host"
+        if not container or (slow_host and not _has_better_host(subject, measurements)):
             return None
-        measured = _waiting_in(container, measurements) if subject.container_id else subject
+        measured = _waiting_in(container, measurements) if slow_host else subject
         if measured is None:
             return None
         measurement, at_least, at_most = self.expects[diagnosis.name]
@@ -50,6 +53,7 @@ class RestartResolver(Resolver):
             f"restart container {container}" + ("" if subject.container_id else f", which has {subject}"),
             f"heron restart {measurements.shape.name} {container}",
             container_id=container,
+            elsewhere=bool(subject.container_id),
             expected=Expectation(measurement, measured, at_least, at_most),
         )
 

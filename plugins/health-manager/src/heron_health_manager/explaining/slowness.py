@@ -31,6 +31,7 @@ _STATES = {
     "debugged-task": "{} is under a debugger",
     "slow-key": "{} is slow for a few of its tuples, perhaps those of one key",
     "slow-task": "{} is slower than the other tasks of its component",
+    "blocked-host": "{} runs on a host that is blocked",
     "slow-host": "the tasks of {} wait for a processor",
     "slow-external-service": "{} waits for something outside of the topology",
     "stuck-task": "{} makes no progress",

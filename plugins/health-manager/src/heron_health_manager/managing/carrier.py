@@ -119,8 +119,10 @@ class Carrier:
                 change_config(self._environment.statemgr, topology, action.settings, dry_run=False)
         elif action.kind is ActionKind.RESTART:
             with self._connect(_RESTART_S) as topology:
+                scheduler = self._environment.scheduler
+                elsewhere = action.elsewhere and "avoid" in scheduler.capabilities
                 for _ in restart_containers(
-                    self._environment.scheduler, self._choice.name, topology, action.container_id
+                    scheduler, self._choice.name, topology, action.container_id, elsewhere=elsewhere
                 ):
                     pass
         else:

@@ -27,23 +27,31 @@ LIMIT_S = 10.0
 class PolicyRunner:
     """One policy. Each round runs on a thread, because a call that hangs cannot be ended; it is abandoned."""
 
-    def __init__(self, name: str, policy: HealthPolicy, limit_s: float = LIMIT_S) -> None:
+    def __init__(
+        self,
+        name: str,
+        policy: HealthPolicy,
+        limit_s: float = LIMIT_S,
+        on_round: Callable[[Round], None] | None = None,
+    ) -> None:
+        """`on_round` is called with each round that ends in time, from the thread that runs it."""
         self.name = name
         self._policy = policy
         self._limit_s = limit_s
+        self._on_round = on_round
         self._abandoned: threading.Thread | None = None
         self._parts = Parts()  # of the newest round
         self.rhythm = self._call(policy.rhythm)
 
     @classmethod
-    def open(cls, ref: DriverRef) -> PolicyRunner:
+    def open(cls, ref: DriverRef, on_round: Callable[[Round], None] | None = None) -> PolicyRunner:
         """Open the policy.
 
         Raises:
             PluginError: when it does not load, or raises.
             ConfigError: when it refuses its options.
         """
-        return cls(ref.name, open_driver(ref, HealthPolicy))
+        return cls(ref.name, open_driver(ref, HealthPolicy), on_round=on_round)
 
     def metrics(self) -> frozenset[str] | None:
         """The names of the metrics that its sensors read; None for any, also if it does not say."""
@@ -63,7 +71,10 @@ class PolicyRunner:
         if self._abandoned is not None and self._abandoned.is_alive():
             raise PluginError(self._hangs("yet"))
         parts = self._parts = Parts()
-        return self._call(lambda: run_round(self._policy, window, parts))
+        found = self._call(lambda: run_round(self._policy, window, parts))
+        if found is not None and self._on_round is not None:
+            self._on_round(found)
+        return found
 
     def _call(self, call: Callable[[], T]) -> T:
         results: list[T] = []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 
 from heron.clock import monotonic_s
 from heron.errors import StateError
@@ -25,7 +26,8 @@ _TASKS_AT_ONCE = 2_000  # of whose metrics an answer is complete; it has some me
 class TopologyWatch:
     """Observes one run of a topology. It reads the plans again only when their version has changed.
 
-    `metrics` are the names of the metrics that are observed; none for all.
+    `metrics` are the names of the metrics that are observed; none for all. `blocked` returns the containers whose hosts
+    are known, with the seconds that their host has been blocked.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class TopologyWatch:
         topology_id: str,
         bounds: Mapping[str, ComponentBounds],
         metrics: Collection[str] = (),
+        blocked: Callable[[], Mapping[int, float]] | None = None,
     ) -> None:
         self._topology = topology
         self._topology_id = topology_id
         self._bounds = bounds
         self._metrics = metrics
+        self._blocked = blocked
         self._history = RestartHistory()
         self._plans: TopologyPlans | None = None
         self._seen: tuple[int, UpdateStatus | None] | None = None
@@ -56,6 +60,8 @@ class TopologyWatch:
             raise StateError(msg)
         plans, physical = self._read_plans(status)
         observation = observation_of(physical, status, samples, monotonic_s(), self._bounds, self._history)
+        if self._blocked is not None:
+            observation = replace(observation, blocked=self._blocked())
         update = status.update
         withdrawn = update.target if update and update.phase == "withdrawn" else ""
         why = update.waits_for if update and withdrawn else ""

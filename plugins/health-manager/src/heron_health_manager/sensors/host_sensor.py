@@ -55,6 +55,8 @@ class HostSensor(Sensor):
                     yield Measurement(name, subject, min(1.0, rates[container, ""]))
             if (silent_s := kept.newest.silent.get(container)) is not None:
                 yield Measurement("silent-s", subject, silent_s)
+            if (blocked_s := kept.newest.blocked.get(container)) is not None:
+                yield Measurement("host-blocked-s", subject, blocked_s)
         yield from _memory(kept.newest)
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from heron.errors import SchedulerError
+from heron.errors import HostsNotAvoidedError, SchedulerError
 from heron.spi.scheduler import JobLink
 from heron.spi.statemgr import StateManager
 from heron_scheduler_kit.managed.managed_job import ManagedJob
@@ -54,12 +54,14 @@ class JobChange:
 class Observation:
     """A place as the cluster sees it. `up` is whether its launcher runs, at `where`.
 
-    `reason` is why it does not run now, or why it last ended, in the cluster's words; "" without one.
+    `reason` is why it does not run now, or why it last ended, in the cluster's words; "" without one. `host` is the
+    name of its host that `Cluster.avoided` takes; "" if the cluster cannot avoid hosts, or does not say.
     """
 
     up: bool
     where: str = ""
     reason: str = ""
+    host: str = ""
 
 
 class Cluster(ABC):
@@ -73,6 +75,9 @@ class Cluster(ABC):
       before its end, and `ManagedOptions.end_s` seconds. The cluster starts it again whenever it ends. Only the
       container, and users who may read secrets in the cluster, can read the launch file.
     """
+
+    avoided: frozenset[str] = frozenset()
+    """The hosts on which `apply` and `move` start no place; the scheduler sets it. See `Scheduler.avoid_hosts`."""
 
     def use_state(self, statemgr: StateManager) -> None:
         """Take the open state manager of the profile, before all other calls but `check`; the default ignores it."""
@@ -120,6 +125,14 @@ class Cluster(ABC):
         `heron restart` asks for it when the launcher does not follow: it hangs, or the cluster waits before its start.
         """
         del job, place
+
+    def move(self, job: ManagedJob, place: str) -> None:
+        """Order that a place starts again on a host that is not in `avoided`, and that its present processes end.
+
+        Its launch file stays. A scheduler with the flag ``avoid`` asks for it.
+        """
+        msg = f"the cluster cannot move {place} of topology {job.topology!r} to another host"
+        raise HostsNotAvoidedError(msg)
 
     @abstractmethod
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:

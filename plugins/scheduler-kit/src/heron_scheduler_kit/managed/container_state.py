@@ -36,4 +36,5 @@ def container_status(container_id: int, record: ContainerRecord | None, place: O
         known.attempts,
         "; ".join(dict.fromkeys(each for each in reasons if each)),
         place.where or known.host,
+        place.host if place.up else "",
     )

@@ -57,6 +57,11 @@ class ManagedScheduler(Scheduler):
         self._statemgr = statemgr
         self._cluster.use_state(statemgr)
 
+    def avoid_hosts(self, hosts: Sequence[str]) -> None:
+        if "avoid" not in self.capabilities:
+            super().avoid_hosts(hosts)
+        self._cluster.avoided = frozenset(hosts)
+
     def check(self, timeout_s: float) -> str:
         return self._cluster.check(timeout_s)
 
@@ -116,6 +121,10 @@ class ManagedScheduler(Scheduler):
         job = self._running(topology).job
         job.check_has([container_id])
         records = self._records(job)
+        place = job.request(container_id).place
+        if self._cluster.avoided and self._cluster.observe(job).get(place, ABSENT).host in self._cluster.avoided:
+            self._move(job, container_id, records)
+            return
         before = records.change(container_id, restarted)
         if before is None:
             missing = "has no record in the state manager"
@@ -127,11 +136,26 @@ class ManagedScheduler(Scheduler):
             return is_up(records, container_id, before.attempts)
 
         if not self._poll(is_back, deadline_s - self._options.start_s / 2):
-            self._cluster.restart(job, job.request(container_id).place)
+            self._cluster.restart(job, place)
         if not self._poll(is_back, deadline_s):
             why = why_not_up(self._cluster, records, job, container_id)
             msg = f"container {container_id} is not back after {self._options.start_s:g} s: {why}"
             raise SchedulerError(msg)
+
+    def _move(self, job: ManagedJob, container_id: int, records: ContainerRecords) -> None:
+        """Start a container on another host; if none takes it in time, let it start anywhere."""
+        record = records.get(container_id)
+        attempts = record.attempts if record else 0
+        place = job.request(container_id).place
+        self._cluster.move(job, place)
+        if self._poll(lambda: is_up(records, container_id, attempts), self._deadline_s()):
+            return
+        why = why_not_up(self._cluster, records, job, container_id)
+        avoided, self._cluster.avoided = self._cluster.avoided, frozenset()
+        self._cluster.move(job, place)
+        hosts = ", ".join(sorted(avoided))
+        msg = f"container {container_id} finds no host besides {hosts} within {self._options.start_s:g} s: {why}"
+        raise SchedulerError(msg)
 
     def update(self, topology: str, add: Sequence[ContainerSpec], remove: Sequence[int]) -> None:
         deadline_s = self._deadline_s()

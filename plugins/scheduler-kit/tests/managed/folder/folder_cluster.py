@@ -1,6 +1,7 @@
 """A cluster that is a folder: launchers are processes of this machine, with nobody who starts them again.
 
-It shows all of `Cluster` in few lines, and lets the contract suite run the base without a server.
+It shows all of `Cluster` in few lines, and lets the contract suite run the base without a server. Two names
+are its hosts.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from heron_testing.contracts.scheduler import runs
 __all__ = ["FolderCluster", "FolderOptions", "FolderScheduler", "SealedFolderScheduler"]
 
 _STARTED: list[subprocess.Popen[bytes]] = []  # children of this process, also of former clusters
+_HOSTS = ("left", "right")
 _LAUNCHER = (sys.executable, "-P", "-m", "heron_scheduler_kit.managed.launcher")
 
 
@@ -43,7 +45,9 @@ class FolderOptions(ManagedOptions, frozen=True):
 
 
 class FolderCluster(Cluster):
-    """``FOLDER/<topology>/job`` is the stored job; ``NAME.launch``, ``NAME.pid`` and ``NAME.out`` are a place."""
+    """``FOLDER/<topology>/job`` is the stored job; ``NAME.launch``, ``NAME.pid``, ``NAME.host`` and ``NAME.out`` are a
+    place.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -84,7 +88,14 @@ class FolderCluster(Cluster):
 
     def observe(self, job: ManagedJob) -> Mapping[str, Observation]:
         found = {path.stem: self._pid(path) for path in self._home(job.topology).glob("*.pid")}
-        return {place: Observation(runs(pid), f"process {pid}") for place, pid in found.items()}
+        hosts = {path.stem: path.read_text() for path in self._home(job.topology).glob("*.host")}
+        return {place: Observation(runs(pid), f"process {pid}", host=hosts[place]) for place, pid in found.items()}
+
+    def move(self, job: ManagedJob, place: str) -> None:
+        if set(_HOSTS) - self.avoided:
+            self._signal(job.topology, place, signal.SIGKILL)  # the fake executor ends for good at SIGTERM
+            path = self._home(job.topology) / f"{place}.launch"
+            self._start_place(job.topology, place, (*_LAUNCHER, str(path)))
 
     def end(self, topology: str) -> None:
         for path in self._home(topology).glob("*.pid"):
@@ -111,6 +122,7 @@ class FolderCluster(Cluster):
 
     def _start_place(self, topology: str, place: str, command: Sequence[str]) -> None:
         home = self._home(topology)
+        (home / f"{place}.host").write_text(next(each for each in _HOSTS if each not in self.avoided))
         with (home / f"{place}.out").open("ab") as output:
             process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True, cwd=home)
         (home / f"{place}.pid").write_text(str(process.pid))
@@ -139,7 +151,7 @@ class FolderCluster(Cluster):
 
 class FolderScheduler(ManagedScheduler):
     spi_version: ClassVar[int] = 1
-    capabilities: ClassVar[frozenset[str]] = frozenset({"output", "restart", "shared", "update"})
+    capabilities: ClassVar[frozenset[str]] = frozenset({"avoid", "output", "restart", "shared", "update"})
     options_type: ClassVar[type] = FolderOptions
 
     @classmethod
@@ -194,6 +206,7 @@ class SealedFolderCluster(SealedCluster):
 
 
 class SealedFolderScheduler(FolderScheduler):
+    capabilities: ClassVar[frozenset[str]] = FolderScheduler.capabilities - {"avoid"}
     options_type: ClassVar[type] = SealedFolderOptions
 
     @classmethod

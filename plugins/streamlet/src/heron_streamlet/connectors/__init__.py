@@ -4,5 +4,5 @@ In: what a source reads outside of the pipeline. Out: what a sink writes there, 
 and connectors derive the classes; the tasks of an engine call them, each object from one thread.
 
 Reading order: `transformer` (what an object learns about its task), `sources`, `sinks`, `staging` (files that wait for
-their checkpoint).
+their checkpoint), `staged_sink` (a sink that writes such files to another system).
 """

@@ -1,7 +1,8 @@
 """Files in which what a sink has prepared waits for its checkpoint, for sinks that commit elsewhere.
 
 A file has the name ``ID.TASK.RUN.CHECKPOINT.staged``. RUN tells submissions apart, because each counts its checkpoints
-from 1. A file has its name only when it is complete and on disk. What is in a file is the sink's affair.
+from 1. A file has its name only when it is complete and on disk. What is in a file is the sink's affair: messages, each
+behind its length, or a form that the sink writes itself. `StagedSink` has the rest of the rules.
 """
 
 from __future__ import annotations
@@ -9,29 +10,62 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from heron.errors import ConnectorError
+from heron.errors import ConnectorError, UsageError
 
-__all__ = ["SINK_ID", "StagedFile", "StagingFolder"]
+__all__ = ["StagedFile", "StagingFolder", "check_sink_id"]
 
-SINK_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
-"""The ids of sinks, which begin the names of their files."""
-
+_SINK_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _SUFFIX, _OPEN = ".staged", ".open"
+_LENGTH_BYTES = 4
+
+
+def check_sink_id(id: str, owner: str, argument: str = "id") -> None:  # noqa: A002  # as in sinks
+    """Check the id of a sink, which begins the names of its files.
+
+    Args:
+        owner: the class whose argument it is, for the error, and `argument` the name of that.
+
+    Raises:
+        UsageError: when it is not 1 to 100 letters, digits, ``_`` and ``-``.
+    """
+    if not _SINK_ID.fullmatch(id):
+        msg = f"{owner}: {argument}={id!r} is not 1 to 100 letters, digits, _ and -"
+        raise UsageError(msg)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class StagedFile:
-    """A complete file; ordered by checkpoint."""
+    """A complete file; ordered by checkpoint.
+
+    Attributes:
+        run: of the submission that has written it, 16 hexadecimal digits.
+        task: the number of the task in its component, from 0.
+    """
 
     checkpoint: int
     run: str
     task: int
     path: Path
+
+    def messages(self) -> Iterator[bytes]:
+        """The messages that `StagingFolder.append` wrote, in their order.
+
+        Raises:
+            ConnectorError: when the file is cut.
+        """
+        with self.path.open("rb") as file:
+            while head := file.read(_LENGTH_BYTES):
+                size = int.from_bytes(head, "big")
+                message = file.read(size)
+                if len(head) < _LENGTH_BYTES or len(message) < size:
+                    msg = f"{self.path}: the file is cut; its disk has lost what was written to it"
+                    raise ConnectorError(msg)
+                yield message
 
 
 class StagingFolder:
@@ -58,6 +92,10 @@ class StagingFolder:
             self._file = self._open.open("wb")
         return self._file
 
+    def append(self, message: bytes) -> None:
+        """Append a message to the file of the next checkpoint; `StagedFile.messages` reads it."""
+        self.file().write(len(message).to_bytes(_LENGTH_BYTES, "big") + message)
+
     def prepare(self, checkpoint: int) -> None:
         """Put the file on disk under the number of its checkpoint; nothing if there is none."""
         if self._file is None:
@@ -81,13 +119,14 @@ class StagingFolder:
                 found.append(StagedFile(int(checkpoint), run, number, path))
         return sorted(found)
 
-    def discard_open(self) -> None:
-        """Remove what was not prepared, also by processes that were killed."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+    def discard(self, checkpoint: int, tasks: int) -> None:
+        """Remove what was not prepared up to this checkpoint, also by processes that were killed."""
+        self.close()
         for path in self._folder.glob(f".{self._name}.{self._task}.*{_OPEN}"):
             path.unlink(missing_ok=True)
+        for file in self.staged(tasks):
+            if file.checkpoint > checkpoint:
+                file.path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Remove what was not prepared here."""

@@ -155,6 +155,7 @@ class SourceSpout(Spout, StatefulComponent):
         self.in_flight: dict[int, tuple[tuple[Any, ...], str]] = {}
         self.partitions: list[OpenPartition] = []
         source = self.host.source()
+        self.bounded = source.bounded
         clocks = self.host.event_times()
         own = self.host.context_of(self.host.stage.head.name, config, context)
         tasks, index = self.host.stage.head.partitions, context.get_task_index()
@@ -184,7 +185,7 @@ class SourceSpout(Spout, StatefulComponent):
             self.rests = False
             return
         reading = [each for each in self.partitions if not each.ended]
-        if not reading:
+        if not reading and (self.partitions or self.bounded):  # else an update may bring partitions
             self.host.commit_all()  # there are sinks where nothing is replayed; this call is the last, unless it raises
             self.end()
             return

@@ -17,7 +17,7 @@ from heron.author_text import short_text
 from heron.errors import UsageError
 from heron_streamlet.windowing.fold import Aggregate
 
-__all__ = ["Count", "Max", "Min", "Monoid", "Ordered", "Sum", "TopK"]
+__all__ = ["Count", "Max", "Min", "Monoid", "Ordered", "PlainMonoid", "Sum", "TopK"]
 
 V = TypeVar("V")
 A = TypeVar("A")
@@ -55,7 +55,7 @@ class Monoid(Aggregate[V, A, R]):
         """Return the accumulator of `encode`; any exception means that the bytes are of another monoid."""
 
 
-class _Plain(Monoid[V, A, R]):
+class PlainMonoid(Monoid[V, A, R]):
     """A monoid whose accumulators are plain values."""
 
     def encode(self, accumulator: A) -> bytes:
@@ -67,7 +67,7 @@ class _Plain(Monoid[V, A, R]):
         return cast("A", _unpacked(data))
 
 
-class Count(_Plain[Any, int, int]):
+class Count(PlainMonoid[Any, int, int]):
     """The number of values."""
 
     word = "count"
@@ -85,7 +85,7 @@ class Count(_Plain[Any, int, int]):
         return left + right
 
 
-class Sum(_Plain[N, N, N]):
+class Sum(PlainMonoid[N, N, N]):
     """The sum of numbers: int, float or Decimal.
 
     Sums of floats depend on the order of the values in their last digits. Amounts of money are exact as int or Decimal.
@@ -106,7 +106,7 @@ class Sum(_Plain[N, N, N]):
         return left + right
 
 
-class Min(_Plain[C, C | None, C | None]):
+class Min(PlainMonoid[C, C | None, C | None]):
     """The least value; None without values. Values are int, float, Decimal, str, bytes, or tuples of these."""
 
     word = "min"
@@ -126,7 +126,7 @@ class Min(_Plain[C, C | None, C | None]):
         return self.add(left, right)
 
 
-class Max(_Plain[C, C | None, C | None]):
+class Max(PlainMonoid[C, C | None, C | None]):
     """The greatest value; None without values. Values as for `Min`."""
 
     word = "max"
@@ -146,7 +146,7 @@ class Max(_Plain[C, C | None, C | None]):
         return self.add(left, right)
 
 
-class TopK(_Plain[C, list[C], list[C]]):
+class TopK(PlainMonoid[C, list[C], list[C]]):
     """The `k` greatest values, the greatest first; equal values all count. Values as for `Min`.
 
     The most frequent values are `Frequent`.

@@ -20,12 +20,13 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, cast
 
 import pytest
 
-from heron.errors import SchedulerError
+from heron.errors import HostsNotAvoidedError, SchedulerError
 from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerStatus, Job, JobStatus, Scheduler, SchedulerState
 from heron_testing.contracts.driver import requires
@@ -129,6 +130,17 @@ class SchedulerContract(SchedulerFaultCases):
         bench.wait_until_nothing_is_left("t", first)
         assert scheduler.status("t-2").containers == (ContainerStatus(0, True, 1),)
         assert runs(second.pid)
+
+    def test_hosts_are_avoided_or_refused(self, scheduler: Scheduler, bench: Bench) -> None:
+        """A driver that cannot avoid hosts says so, with their names. An unknown name keeps no job from running."""
+        if "avoid" not in self.driver_class.capabilities:
+            with pytest.raises(HostsNotAvoidedError, match="no-such-host"):
+                scheduler.avoid_hosts(["no-such-host"])
+            return
+        with suppress(HostsNotAvoidedError):  # the section of the profile may leave no host to choose
+            scheduler.avoid_hosts(["no-such-host"])
+        scheduler.schedule(bench.job("t", "serve"))
+        bench.wait("t", 0)
 
     # -- ends
 

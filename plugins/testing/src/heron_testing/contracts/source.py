@@ -43,7 +43,7 @@ class SourceContract(ConnectorContract):
     """Whether an update of the parallelism moves partitions."""
 
     updates: tuple[int, ...] = (3, 1)
-    """The numbers of tasks that updates change to; a task needs a partition, or it ends and refuses further updates."""
+    """The numbers of tasks that updates change to. If the input ends, a task that gets no partition refuses updates."""
 
     server_goes_away = True
     """Whether the source waits for a server that is away, and has one."""

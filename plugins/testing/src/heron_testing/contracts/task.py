@@ -7,10 +7,13 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+import msgspec
 import pytest
 
+from heron.errors import PluginError
 from heron.spi.inspected_task import InspectedTask, TaskIdentity
 from heron.spi.inspector import TaskInspector
+from heron.spi.task_capture import decode_capture
 from heron.spi.task_memory import decode_memory, encode_memory
 from heron.spi.task_profile import decode_profile, encode_profile
 from heron.spi.task_stacks import decode_stacks, encode_stacks
@@ -181,6 +184,25 @@ class TaskInspectorContract(DriverContract):
         assert (received.component, received.task_id, received.stream) == ("words", 1, "default")
         assert (received.fields, received.values) == (("word", "n"), ("'two'", "2"))
         assert (emitted.component, emitted.task_id, emitted.values) == ("count", 7, ("'one'", "1"))
+
+    def test_a_capture_has_every_arrival(self, inspector: TaskInspector, task: InspectedTask) -> None:
+        """Of values, it may keep a part. An inspector that takes no captures declines, and leaves the task alone."""
+        asked = _Asked(lambda stop: inspector.capture(task, _LONG_S, 1 << 20, None, stop))
+        wait_until(lambda: task.sample is not None or not asked.is_alive(), _ANSWER_S, "the begin of the capture")
+        if (sample := task.sample) is None:
+            with pytest.raises(PluginError, match="takes no captures"):
+                asked.answer()
+            return
+        sample.emit("default", ("word", "n"), [("one", 1), ("two", 2)])
+        sample.emit("default", ("word", "n"), [(_OfTheAuthor(), 3)])
+        asked.stop.set()
+        capture = asked.answer()
+        assert decode_capture(msgspec.json.encode(capture)) == capture
+        assert (capture.component, capture.task_id, capture.after_limit) == ("count", 7, 0)
+        assert [(each.name, each.fields) for each in capture.streams] == [("default", ("word", "n"))]
+        assert [each.tuples for each in capture.flushes] == [2, 1]
+        assert [each.at_us for each in capture.flushes] == sorted(each.at_us for each in capture.flushes)
+        assert sum(capture.unkept.values()) == 1
 
     def test_values_are_short_and_without_secrets(self, inspector: TaskInspector, task: InspectedTask) -> None:
         """People copy them into tickets, and nobody waits for the text of an object of the author."""

@@ -15,7 +15,7 @@ import sys
 import time
 from typing import Any
 
-from heron_testing.seeded.world import World
+from heron_testing.seeded.world import READING_NS, STARTED_AT_NS, World
 
 __all__ = ["install"]
 
@@ -38,11 +38,12 @@ def install() -> None:
     replaced = {
         (time, "monotonic_ns"): _monotonic_ns,
         (time, "time_ns"): _wall_ns,
-        (time, "monotonic"): lambda: World.present.read_monotonic_ns() / _SECOND,
+        (time, "monotonic"): _monotonic_s,
         (time, "time"): lambda: World.present.read_wall_ns() / _SECOND,
-        (time, "thread_time"): lambda: World.present.read_monotonic_ns() / _SECOND,
-        (time, "process_time"): lambda: World.present.read_monotonic_ns() / _SECOND,
+        (time, "thread_time"): _monotonic_s,
+        (time, "process_time"): _monotonic_s,
         (time, "clock_gettime"): lambda _clock: World.present.read_monotonic_ns() / _SECOND,
+        (time, "sleep"): _sleep,
         (secrets, "randbits"): _randbits,
         (socket, "gethostname"): lambda: "simulated",
     }
@@ -51,12 +52,24 @@ def install() -> None:
     logging.setLogRecordFactory(_log_record)
 
 
+def _monotonic_s() -> float:
+    world = World.present  # without a call: a run reads it 20,000 times
+    world.now_ns += READING_NS
+    return (STARTED_AT_NS + world.now_ns) / _SECOND
+
+
 def _monotonic_ns() -> int:
     return World.present.read_monotonic_ns()
 
 
 def _wall_ns() -> int:
     return World.present.read_wall_ns()
+
+
+def _sleep(seconds: float) -> None:
+    """Of an author's code; the engine waits for events."""
+    if World.present.current is not None:
+        World.present.current.sleep(seconds)
 
 
 def _log_record(*args: Any, **kwargs: Any) -> logging.LogRecord:  # noqa: ANN401 - those of `logging.LogRecord`

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,15 +11,16 @@ from typing import TYPE_CHECKING
 from heron_testing.seeded.commands import update
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Mapping
 
-    from heron_testing.seeded.network import Network
+    from heron.planner.packing_plan import PackingPlan
+    from heron_testing.seeded.cluster import Cluster
     from heron_testing.seeded.process import SimulatedProcess
-    from heron_testing.seeded.roles import Container, RoleProcesses
-    from heron_testing.seeded.stores import Nodes, Objects
-    from heron_testing.seeded.world import World
 
-__all__ = ["Fault", "FaultKind", "Faults", "draw_faults"]
+__all__ = ["FIRST_FAULT_S", "HARMLESS", "Fault", "FaultKind", "FaultTargets", "Faults", "draw_faults", "targets_of"]
+
+FIRST_FAULT_S = 0.3
+"""The topology starts before this time."""
 
 
 class FaultKind(enum.StrEnum):
@@ -51,23 +53,34 @@ class Fault:
         return f"at {self.at_s:.3f} s: {self.kind.value} {self.target}{lasts}".rstrip()
 
 
-_PROCESSES = (
-    "c0/tmanager",
-    "c0/executor",
-    "c1/tmanager",
-    "c1/stmgr",
-    "c2/stmgr",
-    "c1/executor",
-    "c2/executor",
-    "c1/sentences-1",
-    "c2/sentences-2",
-    "c1/split-3",
-    "c2/split-4",
-    "c1/count-5",
-    "c2/count-6",
-)
-_PAIRS = ("c0 c1", "c0 c2", "c1 c2")
-_MACHINES = ("c0", "c1", "c2")
+HARMLESS = (FaultKind.SLOW, FaultKind.STORE_AWAY, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE)
+"""The kinds that neither lose a tuple nor repeat one, in any mode."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultTargets:
+    """What faults may happen to: processes, machines, and updates (a component and its tasks)."""
+
+    processes: tuple[str, ...]
+    machines: tuple[str, ...]
+    updates: tuple[str, ...]
+    long_share: float = 0.2
+    """The share of faults that may last longer than a lease and than the timeout of links."""
+
+    def of(self, kind: FaultKind) -> tuple[str, ...]:
+        """The targets of a kind; empty for a fault of the whole cluster."""
+        pairs = tuple(" ".join(each) for each in itertools.combinations(self.machines, 2))
+        return {
+            FaultKind.KILL: self.processes,
+            FaultKind.STOP: self.processes,
+            FaultKind.CUT: pairs,
+            FaultKind.RESET: pairs,
+            FaultKind.SLOW: self.machines,
+            FaultKind.CLOCK: self.machines,
+            FaultKind.UPDATE: self.updates,
+        }.get(kind, ())
+
+
 _KINDS = {
     FaultKind.KILL: 12,
     FaultKind.STOP: 4,
@@ -81,62 +94,57 @@ _KINDS = {
     FaultKind.UPDATE: 4,
 }
 _INSTANTS = frozenset({FaultKind.KILL, FaultKind.RESET, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE})
-_TARGETS = {
-    FaultKind.KILL: _PROCESSES,
-    FaultKind.STOP: _PROCESSES,
-    FaultKind.CUT: _PAIRS,
-    FaultKind.RESET: _PAIRS,
-    FaultKind.SLOW: _MACHINES,
-    FaultKind.CLOCK: _MACHINES,
-    FaultKind.UPDATE: ("split 1", "split 3", "split 4"),
-}
-_LONG_SHARE = 0.2
 _STORE_BACK_S = 2.2
 _STALL_S = 0.4
 _SLOW_S = 0.3  # the longest additional delay of a message
 _JUMP_S = 3600.0
 
 
-def draw_faults(seed: int, *, within_s: float, most: int = 8) -> tuple[Fault, ...]:
-    """The faults of a seed, in the order of their times."""
+def targets_of(packing: PackingPlan, updates: tuple[str, ...]) -> FaultTargets:
+    """The targets in a cluster with a standby in its first container."""
+    first = min(each.container_id for each in packing.containers)
+    tasks = (f"c{container_id}/{each.component}-{each.task_id}" for container_id, each in packing.instances())
+    numbers = [each.container_id for each in packing.containers]
+    engine = (f"c{number}/{name}" for number in numbers for name in ("stmgr", "executor"))
+    leaders = ("c0/tmanager", "c0/executor", f"c{first}/tmanager")
+    machines = ("c0", *(f"c{number}" for number in numbers))
+    return FaultTargets((*leaders, *engine, *tasks), machines, updates)
+
+
+def draw_faults(
+    seed: int, targets: FaultTargets, *, within_s: float, most: int = 8, kinds: Collection[FaultKind] = tuple(FaultKind)
+) -> tuple[Fault, ...]:
+    """The faults of a seed, of these kinds, in the order of their times."""
     draw = random.Random(f"faults {seed}")
-    faults = [_draw_fault(draw, within_s) for _ in range(draw.randint(1, most))]
+    chosen = {each: _KINDS[each] for each in _KINDS if each in kinds and (targets.updates or each != FaultKind.UPDATE)}
+    faults = [_draw_fault(draw, chosen, targets, within_s) for _ in range(draw.randint(1, most))]
     return tuple(sorted(faults, key=lambda each: each.at_s))
 
 
-def _draw_fault(draw: random.Random, within_s: float) -> Fault:
-    kind = draw.choices(tuple(_KINDS), tuple(_KINDS.values()))[0]
-    at_s, lasts_s = draw.uniform(0.3, within_s), draw.uniform(0.01, 1.5)
+def _draw_fault(draw: random.Random, kinds: Mapping[FaultKind, int], targets: FaultTargets, within_s: float) -> Fault:
+    kind = draw.choices(tuple(kinds), tuple(kinds.values()))[0]
+    at_s, lasts_s = draw.uniform(FIRST_FAULT_S, within_s), draw.uniform(0.01, 1.5)
     if kind is FaultKind.STORE_AWAY:  # it is back when the topology ends: see decision 104
-        at_s = draw.uniform(0.3, _STORE_BACK_S)
+        at_s = draw.uniform(FIRST_FAULT_S, _STORE_BACK_S)
         lasts_s = draw.uniform(0.0, _STORE_BACK_S - at_s)
-    elif draw.random() < _LONG_SHARE:
+    elif draw.random() < targets.long_share:
         lasts_s = draw.uniform(1.5, 25.0)
-    targets = _TARGETS.get(kind)
-    target = draw.choice(targets) if targets else ""
+    among = targets.of(kind)
+    target = draw.choice(among) if among else ""
     return Fault(round(at_s, 3), kind, target, 0.0 if kind in _INSTANTS else round(lasts_s, 3))
 
 
 class Faults:
     """Carries faults out. A fault of a process that does not live at its time has no effect."""
 
-    def __init__(
-        self,
-        world: World,
-        network: Network,
-        nodes: Nodes,
-        objects: Objects,
-        processes: RoleProcesses,
-        containers: Sequence[Container],
-        topology: str,
-    ) -> None:
-        self._world = world
-        self._network = network
-        self._nodes = nodes
-        self._objects = objects
-        self._processes = processes
-        self._topology = topology
-        self._hosts = {each.host.name: each.host for each in containers}
+    def __init__(self, cluster: Cluster) -> None:
+        self._world = cluster.world
+        self._network = cluster.network
+        self._nodes = cluster.nodes
+        self._objects = cluster.objects
+        self._processes = cluster.processes
+        self._topology = cluster.topology
+        self._hosts = {each.host.name: each.host for each in cluster.containers}
         self._actions: dict[FaultKind, Callable[[Fault], None]] = {
             FaultKind.KILL: self._kill,
             FaultKind.STOP: self._pause,

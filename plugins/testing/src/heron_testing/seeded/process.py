@@ -45,7 +45,7 @@ class Descriptor:
         """Makes it readable."""
         self.is_readable = True
         if self.poller is not None:
-            self.poller.notify()
+            self.poller.notify(self)
 
     def readable(self) -> bool:
         """Whether it is readable."""
@@ -139,8 +139,9 @@ class SimulatedPoller(zmq.Poller):
     def __init__(self, process: SimulatedProcess) -> None:
         self._process = process
         self._sources: dict[object, object] = {}
+        self._keys: dict[object, object] = {}
         self._sleeper: Fiber | None = None
-        self._told = True  # whether a source may be readable
+        self._told: dict[object, None] = {}  # the sources that may be readable
 
     def __contains__(self, source: object) -> bool:
         return source in self._sources
@@ -151,13 +152,16 @@ class SimulatedPoller(zmq.Poller):
         if found is not None:
             found.poller = self  # type: ignore[attr-defined]
             self._sources[source] = found
-            self._told = True
+            self._keys[found] = source
+            self._told[found] = None
 
     def unregister(self, source: object) -> None:
         """`zmq.Poller.unregister`."""
         found = self._sources.pop(source, None)
         if found is not None:
             found.poller = None  # type: ignore[attr-defined]
+            del self._keys[found]
+            self._told.pop(found, None)
 
     def poll(self, timeout: int | None = None) -> list[tuple[object, int]]:
         """`zmq.Poller.poll`; the time is in milliseconds."""
@@ -173,18 +177,17 @@ class SimulatedPoller(zmq.Poller):
         self._sleeper = None
         return self._ready()
 
-    def notify(self) -> None:
+    def notify(self, source: object) -> None:
         """A source has become readable."""
-        self._told = True
+        self._told[source] = None
         if self._sleeper is not None:
             self._sleeper.wake()
 
     def _ready(self) -> list[tuple[object, int]]:
         if not self._told:
             return []
-        ready = [(key, _POLLIN) for key, source in self._sources.items() if source.readable()]  # type: ignore[attr-defined]
-        self._told = bool(ready)
-        return ready
+        self._told = {each: None for each in self._told if each.readable()}  # type: ignore[attr-defined]
+        return [(self._keys[each], _POLLIN) for each in self._told]
 
 
 class _SimulatedWakeup(Wakeup):

@@ -22,6 +22,7 @@ from heron_testing.seeded.process import SimulatedHost, SimulatedMachine, Simula
 
 if TYPE_CHECKING:
     from heron.spi.scheduler import ContainerSpec
+    from heron_testing.seeded.invariants import RoleChecks
     from heron_testing.seeded.network import Network
     from heron_testing.seeded.stores import Nodes
     from heron_testing.seeded.world import World
@@ -34,10 +35,11 @@ _BACKOFF_S = (0.1, 1.0)  # of the scheduler before it starts a container again
 class RoleProcesses:
     """All processes of a run, by name; a name has one living process at a time."""
 
-    def __init__(self, world: World, network: Network, nodes: Nodes) -> None:
+    def __init__(self, world: World, network: Network, nodes: Nodes, checks: RoleChecks) -> None:
         self.world = world
         self.network = network
         self.nodes = nodes
+        self.checks = checks
         self.living: dict[str, SimulatedProcess] = {}
         self.crashes: list[str] = []
         self._numbers = itertools.count()
@@ -78,6 +80,7 @@ class RoleProcesses:
     def _ended(self, process: SimulatedProcess) -> None:
         if self.living.get(process.name) is process:
             del self.living[process.name]
+            self.checks.ended(process.name)
         # A store learns of an end at once, or when the session expires.
         delay_s = 0.0 if self.world.draw.random() < 0.5 else self.nodes.lease_s
         self.world.after(delay_s, lambda: self.nodes.expire(process))
@@ -155,7 +158,7 @@ class _Starter(ProcessStarter):
         del output
         module, path = argv[-2], Path(argv[-1])
         name = f"{self._host.name}/{path.stem}"
-        process = self._processes.start(self._host, name, partial(_MAINS[module], path))
+        process = self._processes.start(self._host, name, partial(_MAINS[module], path, self._processes.checks))
         self._children = [*(each for each in self._children if each.exit_code is None), process]
         process.at_end.append(lambda: self._ended(process, path))
         return _Child(process)
@@ -172,25 +175,26 @@ class _Starter(ProcessStarter):
             self.parent.signals.send(signal.SIGCHLD)
 
 
-def _tmanager(path: Path, process: SimulatedProcess) -> int:
+def _tmanager(path: Path, _checks: RoleChecks, process: SimulatedProcess) -> int:
     return manage(read_spec(path, TManagerSpec), process.signals, SimulatedMachine(process))
 
 
-def _stmgr(path: Path, process: SimulatedProcess) -> int:
-    read = partial(read_spec, path, StmgrSpec)
-    return route(read(), read, process.signals, SimulatedMachine(process))
+def _stmgr(path: Path, checks: RoleChecks, process: SimulatedProcess) -> int:
+    read, started = partial(read_spec, path, StmgrSpec), partial(checks.stmgrs.__setitem__, process.name)
+    return route(read(), read, process.signals, SimulatedMachine(process), started)
 
 
-def _metricsmgr(path: Path, process: SimulatedProcess) -> int:
+def _metricsmgr(path: Path, _checks: RoleChecks, process: SimulatedProcess) -> int:
     read = partial(read_spec, path, MetricsmgrSpec)
     return gather(read(), read, process.signals, SimulatedMachine(process))
 
 
-def _instance(path: Path, process: SimulatedProcess) -> int:
-    return run_instance(read_spec(path, InstanceSpec), process.signals, SimulatedMachine(process), lambda _task: None)
+def _instance(path: Path, checks: RoleChecks, process: SimulatedProcess) -> int:
+    spec, started = read_spec(path, InstanceSpec), partial(checks.tasks.__setitem__, process.name)
+    return run_instance(spec, process.signals, SimulatedMachine(process), started)
 
 
-_MAINS: dict[str, Callable[[Path, SimulatedProcess], int]] = {
+_MAINS: dict[str, Callable[[Path, RoleChecks, SimulatedProcess], int]] = {
     "heron.tmanager.main": _tmanager,
     "heron.stmgr.main": _stmgr,
     "heron.metricsmgr.main": _metricsmgr,

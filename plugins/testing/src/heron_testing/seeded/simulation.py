@@ -1,41 +1,68 @@
-"""One simulation: a topology with all of its processes, from its submission to its end."""
+"""One simulation of the word count: from its submission to its end.
+
+The start of the processes takes as long as the rest. So a simulation has two parts: `begin` is the same for all
+scenarios with the same `Scenario.beginning`, and `finish` makes what distinguishes them.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
-import shutil
-import sys
-import tempfile
+import random
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from heron.ipc.keys import KeyPair, TopologyKeys
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan
-from heron.spi.driver import DriverRef
-from heron.spi.scheduler import ContainerSpec
-from heron.spi.statemgr import NodeKind
-from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
-from heron.state_nodes.plans import encode_plan
-from heron.state_nodes.topology_keys import encode_keys
-from heron_testing.seeded.faults import Fault, FaultKind, Faults
-from heron_testing.seeded.network import Network
-from heron_testing.seeded.roles import Container, RoleProcesses
-from heron_testing.seeded.stores import Nodes, Objects, Site
+from heron_testing.seeded.cluster import Cluster, Program
+from heron_testing.seeded.faults import FIRST_FAULT_S, HARMLESS, Fault, FaultKind, Faults, draw_faults, targets_of
 from heron_testing.seeded.workload import Outside, word_count
 from heron_testing.seeded.world import World
 
-__all__ = ["Outcome", "Scenario", "simulate"]
+__all__ = ["WORD_TARGETS", "Outcome", "Scenario", "Simulation", "draw_scenario"]
 
-_TOPOLOGY, _RUN = "words", "words-1"
 _PLACES = {
     1: (("sentences", 1, 0), ("split", 3, 0), ("count", 5, 0)),
     2: (("sentences", 2, 1), ("split", 4, 1), ("count", 6, 1)),
 }
-_STORES = "heron_testing.seeded.stores"
+_PACKING = PackingPlan(
+    "seeded",
+    tuple(
+        ContainerPlan(number, tuple(InstancePlan(*each, NO_RESOURCE) for each in tasks), NO_RESOURCE)
+        for number, tasks in _PLACES.items()
+    ),
+)
+WORD_TARGETS = targets_of(_PACKING, ("split 1", "split 3", "split 4"))
+"""What faults may happen to."""
+_AIMS = {
+    3: (
+        replace(WORD_TARGETS, processes=("c0/tmanager", "c1/tmanager"), long_share=0.8),
+        (FaultKind.KILL, FaultKind.STOP, FaultKind.CUT, FaultKind.LEASE, FaultKind.UPDATE),
+    ),
+    6: (
+        replace(WORD_TARGETS, processes=("c1/stmgr", "c2/stmgr"), machines=("c1", "c2")),
+        (FaultKind.KILL, FaultKind.RESET, FaultKind.CUT, FaultKind.SLOW, FaultKind.UPDATE),
+    ),
+    7: (WORD_TARGETS, HARMLESS),
+}
+"""Of eight seeds, one aims at leaders, one at the connections of stream managers, and one loses no tuple."""
+_SETTINGS: dict[str, object] = {
+    "heron.instance.long.call.s": 0.0,
+    "heron.metrics.export.s": 10.0,
+    "topology.tmanager.standbys": 1,
+}
+_WITH_ONE_START = 10  # seeds
+_FAULTS_WITHIN_S = 3.0
+
+
+_TIGHT: dict[str, object] = {
+    "heron.link.window.bytes": 4096,
+    "heron.stmgr.high.watermark.bytes": 4096,
+    "heron.stmgr.low.watermark.bytes": 1024,
+    "heron.stmgr.hard.limit.bytes": 8192,
+    "heron.instance.out.queue.bytes": 4096,
+    "heron.instance.queue.least.bytes": 1024,
+    "heron.instance.batch.bytes": 1024,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +73,40 @@ class Scenario:
     faults: tuple[Fault, ...] = ()
     with_state: bool = False
     """Effectively once, with checkpoints; else at least once."""
-    sentences: int = 100
-    period_s: float = 0.1
-    """Four sentences come together."""
+    tight: bool = False
+    """Queues of some KiB and larger words that come at once, so that back pressure is usual."""
+    sentences: int = 48
+    period_s: float = 0.2
+    """Some sentences come together."""
+    checkpoints_s: float = 0.4
     limit_s: float = 120.0
     """A run that has not ended this time after its last fault, in simulated seconds, is stuck."""
 
+    @property
+    def beginning(self) -> Scenario:
+        """The scenario of the start of the topology, which ten seeds share."""
+        return replace(self, seed=self.seed // _WITH_ONE_START, faults=())
+
+    @property
+    def together(self) -> int:
+        """How many sentences come together."""
+        return 10 if self.tight else 4
+
     def is_exact(self) -> bool:
-        """Whether each word is counted once: always with state, else if nothing fails."""
-        return self.with_state or all(each.kind is FaultKind.UPDATE for each in self.faults)
+        """Whether each word is counted once: always with state, else if no fault may lose or repeat a tuple."""
+        return self.with_state or all(each.kind in HARMLESS for each in self.faults)
+
+
+def draw_scenario(seed: int, *, with_state: bool = False, calm: bool = False, minutes: float = 0.0) -> Scenario:
+    """The scenario of a seed. With `minutes`, it lasts so long, with little data and a fault in each ten seconds."""
+    if minutes:
+        most = max(1, round(12 * minutes))
+        faults = () if calm else draw_faults(seed, WORD_TARGETS, within_s=60 * minutes, most=most)
+        return Scenario(seed, faults, with_state, sentences=round(24 * minutes), period_s=10.0, checkpoints_s=5.0)
+    targets, kinds = _AIMS.get(seed % 8, (WORD_TARGETS, tuple(FaultKind)))
+    faults = () if calm else draw_faults(seed, targets, within_s=_FAULTS_WITHIN_S, kinds=kinds)
+    tight = seed // _WITH_ONE_START % 3 == 2
+    return Scenario(seed, faults, with_state, tight=tight, sentences=120 if tight else 48)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,149 +121,60 @@ class Outcome:
     trace: tuple[str, ...] = field(default=(), repr=False)
 
 
-def simulate(scenario: Scenario, *, keeps_trace: bool = False) -> Outcome:
-    """Runs a scenario. The process must have begun with `heron_testing.seeded.clocks.install`."""
-    folder = Path(tempfile.mkdtemp(prefix="hs-"))
-    path, modules = list(sys.path), set(sys.modules)
-    try:
-        return _Simulation(scenario, folder, keeps_trace=keeps_trace).run()
-    finally:
-        sys.path[:] = path
-        for name in set(sys.modules) - modules:
-            if name == "nothing":  # the author's file
-                del sys.modules[name]
-        shutil.rmtree(folder, ignore_errors=True)
+class Simulation:
+    """One run in this process, which must have begun with `heron_testing.seeded.clocks.install`."""
 
-
-class _Simulation:
-    def __init__(self, scenario: Scenario, folder: Path, *, keeps_trace: bool) -> None:
-        self._scenario = scenario
-        self._folder = folder
+    def __init__(self, beginning: Scenario, folder: Path, *, keeps_trace: bool = False) -> None:
+        """`folder` is empty, and stays until the run is over."""
+        self._scenario = beginning
         self._keeps_trace = keeps_trace
-        self.world = World.present = World(scenario.seed, keeps_trace=keeps_trace)
-        self.network = Network(self.world)
-        self.nodes = Site.nodes = Nodes(self.world, lease_s=3.0)
-        self.objects = Site.objects = Objects()
-        self.outside = Outside.present = Outside(2, scenario.sentences, scenario.period_s)
-        self.processes = RoleProcesses(self.world, self.network, self.nodes)
-        self.containers = [self._container(each) for each in (0, *_PLACES)]
-        self.faults = Faults(
-            self.world, self.network, self.nodes, self.objects, self.processes, self.containers, _TOPOLOGY
+        self.world = World.present = World(beginning.seed, keeps_trace=keeps_trace)
+        self.outside = Outside.present = Outside(
+            2,
+            beginning.sentences,
+            beginning.period_s,
+            together=beginning.together,
+            word_bytes=200 if beginning.tight else 0,
         )
+        self.cluster = Cluster(self.world, _program(beginning, folder), folder)
 
-    def run(self) -> Outcome:
+    def begin(self) -> None:
+        """Runs until the first fault may come."""
+        self.cluster.start()
+        with self.cluster.logging(whole=self._keeps_trace):
+            self.world.run(FIRST_FAULT_S)
+
+    def finish(self, scenario: Scenario) -> Outcome:
         """Runs to the end."""
-        self._submit()
-        for each in self.containers:
-            each.on_end = self._container_ended
-            self.world.after(self.world.draw.uniform(0.0, 0.05), each.start)
-        for fault in self._scenario.faults:
-            self.faults.schedule(fault)
-        last_s = max((each.at_s + each.lasts_s for each in self._scenario.faults), default=0.0)
-        work_s = self._scenario.sentences * self._scenario.period_s / 4
-        log, logger = _Notes(self.world, self._folder), logging.getLogger("heron")
-        printed = contextlib.redirect_stderr(_Printed(self.world))
-        logger.propagate = False
-        logger.setLevel(logging.INFO if self._keeps_trace else logging.CRITICAL)
-        logger.addHandler(log)
-        try:
-            with printed:
-                self.world.run(max(last_s, work_s) + self._scenario.limit_s)
-                self.processes.abandon()
-        finally:
-            logger.removeHandler(log)
-        problems = [*self.processes.crashes, *self.nodes.problems]
+        self._scenario, self.world.draw = scenario, random.Random(f"run {scenario.seed}")
+        faults = Faults(self.cluster)
+        for fault in scenario.faults:
+            faults.schedule(fault)
+        last_s = max((each.at_s + each.lasts_s for each in scenario.faults), default=0.0)
+        work_s = scenario.sentences * scenario.period_s / scenario.together
+        self.cluster.checks.quiet_s = last_s
+        self.cluster.checks.sessions += len(scenario.faults)
+        with self.cluster.logging(whole=self._keeps_trace):
+            self.world.run(max(last_s, work_s) + scenario.limit_s)
+            self.cluster.processes.abandon()
+        problems = self.cluster.problems()
         if not self.world.is_over:
-            problems.append(f"it has not ended {self._scenario.limit_s:g} s after its last fault")
-        problems += self.outside.check(exactly=self._scenario.is_exact())
-        return Outcome(
-            self._scenario,
-            self.world.trace_hash,
-            self.world.now_s,
-            self.world.events,
-            tuple(problems),
-            tuple(self.world.trace),
-        )
-
-    def _container_ended(self) -> None:
-        self.world.is_over = all(each.has_ended for each in self.containers)
-
-    def _submit(self) -> None:
-        mode: dict[str, object] = {"topology.reliability.mode": "ATLEAST_ONCE", "topology.message.timeout.secs": 5}
-        if self._scenario.with_state:
-            mode = {
-                "topology.reliability.mode": "EFFECTIVELY_ONCE",
-                "topology.stateful.checkpoint.interval.seconds": 0.4,
-            }
-        definition = word_count(mode | {"topology.name": _TOPOLOGY}, with_state=self._scenario.with_state)
-        packing = PackingPlan(
-            "seeded",
-            tuple(
-                ContainerPlan(number, tuple(InstancePlan(*each, NO_RESOURCE) for each in tasks), NO_RESOURCE)
-                for number, tasks in _PLACES.items()
-            ),
-        )
-        state = ExecutionState(_TOPOLOGY, _RUN, 0.0, "user", "host", "seeded", "", "", "", attached=False)
-        pairs = (KeyPair(f"{each}" * 40, f"{each.upper()}" * 40) for each in "smcr")
-        for kind, value in {
-            NodeKind.EXECUTION_STATE: encode_execution_state(state),
-            NodeKind.TOPOLOGY: encode_plan(definition),
-            NodeKind.KEYS: encode_keys(TopologyKeys(*pairs)),
-            NodeKind.PACKING_PLAN: encode_plan(packing),
-        }.items():
-            self.nodes.write((kind, _TOPOLOGY), value)
-        author = self._folder / "author"
-        author.mkdir()
-        (author / "nothing.py").write_text('"""The components are in heron_testing.seeded.workload."""\n')
-        pack(author, ["nothing.py"], PackageManifest(_TOPOLOGY, "nothing", {}), self._folder / "package")
-
-    def _container(self, container_id: int) -> Container:
-        run_dir = self._folder / "r"
-        spec = ContainerSpec(
-            _TOPOLOGY,
-            _RUN,
-            container_id,
-            1,
-            str(run_dir),
-            str(self._folder / "log"),
-            str(self._folder / "package"),
-            DriverRef("statemgr", "seeded", f"{_STORES}:SimulatedStates"),
-            DriverRef("uploader", "seeded", f"{_STORES}:SimulatedPackages"),
-            checkpoint=DriverRef("checkpoint", "seeded", f"{_STORES}:SimulatedCheckpoints")
-            if self._scenario.with_state
-            else None,
-            settings={
-                "heron.instance.long.call.s": 0.0,
-                "heron.metrics.export.s": 10.0,
-                "topology.tmanager.standbys": 1,
-            },
-        )
-        (self._folder / "log").mkdir(exist_ok=True)
-        return Container(self.processes, lambda attempt: replace(spec, attempt=attempt), container_id)
+            problems.append(f"it has not ended {scenario.limit_s:g} s after its last fault")
+        problems += self.outside.check(exactly=scenario.is_exact())
+        world = self.world
+        return Outcome(scenario, world.trace_hash, world.now_s, world.events, tuple(problems), tuple(world.trace))
 
 
-class _Notes(logging.Handler):
-    """Adds what the roles log to the trace, without the paths of this run."""
-
-    def __init__(self, world: World, folder: Path) -> None:
-        super().__init__(logging.INFO)
-        self._world = world
-        self._folder = str(folder)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        process = self._world.process
-        text = record.getMessage().replace(self._folder, "RUN")
-        self._world.remark(f"{process.name if process is not None else '-'}: {record.levelname} {text}")
-
-
-class _Printed(io.TextIOBase):
-    """Adds what the roles print to the trace."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def write(self, text: str) -> int:
-        process = self._world.process
-        if process is not None and text.strip():
-            self._world.remark(f"{process.name} prints: {text.strip()}")
-        return len(text)
+def _program(scenario: Scenario, folder: Path) -> Program:
+    mode: dict[str, object] = {"topology.reliability.mode": "ATLEAST_ONCE", "topology.message.timeout.secs": 5}
+    if scenario.with_state:
+        mode = {
+            "topology.reliability.mode": "EFFECTIVELY_ONCE",
+            "topology.stateful.checkpoint.interval.seconds": scenario.checkpoints_s,
+        }
+    definition = word_count(mode, with_state=scenario.with_state)
+    author, package = folder / "author", folder / "package"
+    author.mkdir()
+    (author / "nothing.py").write_text('"""The components are in heron_testing.seeded.workload."""\n')
+    pack(author, ["nothing.py"], PackageManifest(definition.name, "nothing", {}), package)
+    return Program(definition, _PACKING, package, _SETTINGS | _TIGHT if scenario.tight else _SETTINGS)

@@ -22,6 +22,7 @@ __all__ = ["SimulatedContext", "SimulatedSocket"]
 
 _EVENT = struct.Struct("=HI")
 _NETWORK = "tcp://"
+_AGAIN = zmq.Again()  # roles read until it comes, and a new one takes as long as a message
 _PUSH_LIMIT = 1000
 _REFUSED_S = 1e-4  # nobody listens there
 _SILENT_S = 2.0  # the time limit of an attempt to connect
@@ -29,7 +30,7 @@ _AGAIN_S = 0.02
 
 
 class _Poller(Protocol):
-    def notify(self) -> None: ...
+    def notify(self, source: object) -> None: ...
 
 
 class _Frame:
@@ -209,7 +210,7 @@ class SimulatedSocket(_Configured):
         """The next message."""
         del flags
         if not self._inbox:
-            raise zmq.Again
+            raise _AGAIN.with_traceback(None)
         parts = self._inbox.popleft()
         return list(parts) if copy else [_Frame(each) for each in parts]
 
@@ -222,7 +223,7 @@ class SimulatedSocket(_Configured):
         """A message has arrived."""
         self._inbox.append(parts)
         if self.poller is not None:
-            self.poller.notify()
+            self.poller.notify(self)
 
     def link_ended(self, link: Link) -> None:
         """The other side of a link is gone."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from heron.errors import CheckpointError, StateConflictError, StateUnavailableError
+from heron.planner.physical_plan import PhysicalPlan
 from heron.spi.checkpoint import CheckpointStore, StoredObject
 from heron.spi.statemgr import Hold, NodeKind, StateManager, Versioned, Watch
 from heron.spi.uploader import Uploader
@@ -52,6 +53,7 @@ class Nodes:
         self.holders: dict[tuple[NodeKind, str], _Hold] = {}
         self.watches: list[_Watch] = []
         self.problems: list[str] = []
+        self.on_plan: Callable[[PhysicalPlan], None] = lambda _plan: None
         self._plan: tuple[int, int] = (0, 0)
 
     def write(self, key: tuple[NodeKind, str], value: bytes) -> int:
@@ -84,6 +86,7 @@ class Nodes:
         """One leader: the epoch of the plan never falls, and its version grows."""
         plan, before = decode_physical_plan(value, "the simulated store"), self._plan
         self._plan = (plan.epoch, plan.version)
+        self.on_plan(plan)
         if plan.epoch < before[0] or plan.version < before[1]:
             self.problems.append(
                 f"at {self.world.now_s:.3f} s: plan {plan.version} of epoch {plan.epoch} replaces plan {before[1]} "

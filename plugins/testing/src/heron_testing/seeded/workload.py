@@ -18,8 +18,7 @@ from heron_testing.seeded.world import ProcessKilled, World
 __all__ = ["Count", "Lines", "Outside", "Sentences", "Split", "Tally", "word_count"]
 
 _MODULE = "heron_testing.seeded.workload"
-_TOGETHER = 4
-_LONGEST_WAIT_S = 0.1  # of a call of the queue
+_LONGEST_WAIT_S = 0.2  # of a call of the queue
 _WORDS = ("anchor", "batch", "credit", "drain", "epoch", "fence", "grant", "hold")
 
 
@@ -28,12 +27,15 @@ class Outside:
 
     present: ClassVar[Outside]
 
-    def __init__(self, spouts: int, sentences: int, period_s: float) -> None:
-        """The first spout task has a queue of `sentences`, of which some come together after each period."""
+    def __init__(self, spouts: int, sentences: int, period_s: float, *, together: int = 4, word_bytes: int = 0) -> None:
+        """The first spout task has a queue of `sentences`, of which some come `together` after each period."""
         self._period_s = period_s
+        self._together = together
         self.by_task = {task: sentences // (task + 1) for task in range(spouts)}  # so they end one after the other
         self.sentences = {
-            (task, number): _words(task, number) for task, count in self.by_task.items() for number in range(count)
+            (task, number): _words(task, number, word_bytes)
+            for task, count in self.by_task.items()
+            for number in range(count)
         }
         self.acked: set[tuple[int, int]] = set()
         self.counted: Counter[tuple[int, int, int]] = Counter()
@@ -67,7 +69,7 @@ class Outside:
 
     def wait_s(self, number: int) -> float:
         """The time until a sentence comes; not above 0 if it is there."""
-        return number // _TOGETHER * self._period_s - World.present.now_s
+        return number // self._together * self._period_s - World.present.now_s
 
     def check(self, *, exactly: bool) -> list[str]:
         """The problems at the end; with `exactly`, no word may be counted twice."""
@@ -96,8 +98,9 @@ def _check_alive() -> None:
         raise ProcessKilled
 
 
-def _words(task: int, number: int) -> tuple[str, ...]:
-    return tuple(_WORDS[(number * 5 + task + at * at) % len(_WORDS)] for at in range(1 + (number + task) % 4))
+def _words(task: int, number: int, size_bytes: int) -> tuple[str, ...]:
+    words = (_WORDS[(number * 5 + task + at * at) % len(_WORDS)] for at in range(1 + (number + task) % 4))
+    return tuple(each.ljust(size_bytes, "-") for each in words)
 
 
 class Sentences(Spout):

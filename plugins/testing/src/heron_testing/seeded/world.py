@@ -17,11 +17,12 @@ from typing import ClassVar, Protocol
 
 from greenlet import getcurrent, greenlet
 
-__all__ = ["Fiber", "Host", "Process", "ProcessKilled", "World"]
+__all__ = ["READING_NS", "STARTED_AT_NS", "Fiber", "Host", "Process", "ProcessKilled", "World"]
 
 SECOND = 1_000_000_000
-_READING_NS = 500
-_STARTED_AT_NS = 1_000 * SECOND
+READING_NS = 500
+STARTED_AT_NS = 1_000 * SECOND
+_HASHED_TOGETHER = 1000  # lines
 _EPOCH_NS = 1_700_000_000 * SECOND
 
 
@@ -67,8 +68,11 @@ class World:
         self.events = 0
         self.is_over = False
         self.trace: list[str] = []
+        self.on_enter: Callable[[Process], None] | None = None
+        """Called with the process of each thread that goes on."""
         self._keeps_trace = keeps_trace
         self._hash = hashlib.sha256()
+        self._unhashed: list[str] = []
         self._queue: list[tuple[int, int, Callable[[], object]]] = []
         self._order = itertools.count()
         self.hub = getcurrent()
@@ -80,12 +84,12 @@ class World:
 
     def read_monotonic_ns(self) -> int:
         """The monotonic clock, which all machines share."""
-        self.now_ns += _READING_NS
-        return _STARTED_AT_NS + self.now_ns
+        self.now_ns += READING_NS
+        return STARTED_AT_NS + self.now_ns
 
     def read_wall_ns(self) -> int:
         """The wall clock of the machine of the present process."""
-        self.now_ns += _READING_NS
+        self.now_ns += READING_NS
         process = self.process
         return _EPOCH_NS + self.now_ns + (process.machine.wall_offset_ns if process is not None else 0)
 
@@ -105,20 +109,19 @@ class World:
     def run(self, until_s: float) -> None:
         """Runs events until `is_over` is set, at most until a time."""
         queue, until_ns = self._queue, int(until_s * SECOND)
-        while queue and not self.is_over:
+        while queue and not self.is_over and queue[0][0] <= until_ns:
             at_ns, _, call = heapq.heappop(queue)
-            if at_ns > until_ns:
-                return
             self.now_ns = max(self.now_ns, at_ns)
             self.events += 1
             call()
 
     def note(self, what: str) -> None:
         """Adds a line to the trace, whose hash identifies the run."""
-        line = f"{self.now_ns / SECOND:.6f} {what}"
-        self._hash.update(line.encode())
+        self._unhashed.append(f"{self.now_ns} {what}\n")
+        if len(self._unhashed) == _HASHED_TOGETHER:
+            self._update_hash()
         if self._keeps_trace:
-            self.trace.append(line)
+            self.trace.append(f"{self.now_ns / SECOND:.6f} {what}")
 
     def remark(self, what: str) -> None:
         """Adds a line to the trace that its hash leaves out: it may name what differs between machines."""
@@ -128,7 +131,12 @@ class World:
     @property
     def trace_hash(self) -> str:
         """The hash of all lines so far, in hexadecimal."""
+        self._update_hash()
         return self._hash.hexdigest()[:16]
+
+    def _update_hash(self) -> None:
+        self._hash.update("".join(self._unhashed).encode())
+        self._unhashed.clear()
 
 
 class Fiber:
@@ -175,8 +183,8 @@ class Fiber:
         """Ends its wait soon: a thread that can run waits for a processor."""
         number = self._waits
         if number:
-            draw = self.world.draw
-            delay_s = draw.uniform(5e-6, 60e-6) if draw.random() < 0.98 else draw.uniform(1e-4, 8e-3)
+            chance = self.world.draw.random
+            delay_s = 5e-6 + 55e-6 * chance() if chance() < 0.98 else 1e-4 + 8e-3 * chance()
             self.world.after(delay_s, lambda: self._resume(number))
 
     def unwind(self) -> None:
@@ -200,6 +208,8 @@ class Fiber:
 
     def _enter(self) -> None:
         self.world.current = self
+        if self.world.on_enter is not None:
+            self.world.on_enter(self.process)
         try:
             self._greenlet.switch()
         finally:

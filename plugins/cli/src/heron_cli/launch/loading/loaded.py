@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -160,7 +161,7 @@ class LoadingTopology:
             self._child.kill()
             self._child.wait()
 
-    def __enter__(self) -> LoadingTopology:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -31,6 +31,7 @@ from heron.ipc.documents.status import TopologyStatus
 from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.scheduler import ContainerStatus, JobStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
+from heron.spi.task_capture import TaskCapture
 from heron.spi.task_memory import TaskMemory
 from heron.spi.task_profile import TaskProfile
 from heron.spi.task_stacks import TaskStacks
@@ -233,6 +234,23 @@ class RemoteTopology:
             UnreachableError: also when the task ends meanwhile, or does not answer.
         """
         return self._ask_task(False, lambda client, left_s: client.tuples(component, task_id, tuples, seconds, left_s))
+
+    def capture(
+        self, task_id: int, *, seconds: float, most_bytes: int, keys: Collection[tuple[str, str]] | None = None
+    ) -> TaskCapture:
+        """Return what a task emits within `seconds` (at most 300), in at most `most_bytes` (1 KiB to 32 MiB).
+
+        With `keys`, which may be empty, no value leaves the task: those of the fields in `keys`, ``(stream, field)``,
+        become hashes, and all others their type and length.
+
+        Raises:
+            RefusedError: also when the topology does not allow it, the task is being observed already, or it has no
+                inspector that takes captures.
+            UnreachableError: also when the task ends meanwhile, or does not answer.
+        """
+        return self._ask_task(
+            False, lambda client, left_s: client.capture("", task_id, seconds, most_bytes, keys, left_s)
+        )
 
     def plans(self) -> TopologyPlans:
         """Return its logical, packing and physical plan from the state manager; no question goes to the topology."""

@@ -10,6 +10,7 @@ from heron.clock import monotonic_s
 from heron.errors import SchedulerError, TopologyFailedError, UnreachableError, UsageError, known
 from heron.ipc.documents.status import TopologyStatus
 from heron.spi.scheduler import ContainerStatus, Scheduler, SchedulerState
+from heron_cli.topologies.hosts import avoid_blocked_hosts, leave_host
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.topology_end import ENDED, check_not_ended
 
@@ -50,14 +51,16 @@ class RestartedContainer:
 
 
 def restart_containers(
-    scheduler: Scheduler, profile: str, topology: RemoteTopology, container: int | None
+    scheduler: Scheduler, profile: str, topology: RemoteTopology, container: int | None, *, elsewhere: bool = False
 ) -> Iterator[RestartedContainer]:
     """Restart one container, or all of them one after the other; yield each when it is back.
 
-    The time limit of `topology` is that of each container.
+    The time limit of `topology` is that of each container. A container on a blocked host starts again on another one,
+    if the scheduler can avoid hosts; with `elsewhere`, each container does.
 
     Raises:
         UsageError: when the container does not exist, or the scheduler cannot restart containers; nothing was changed.
+        HostsNotAvoidedError: with `elsewhere`, when the scheduler cannot avoid hosts; nothing was changed.
         SchedulerError: when a container cannot be started.
         TopologyFailedError: when a process or task of it was given up.
         UnreachableError: when it is not back in time; it is still being started.
@@ -72,6 +75,10 @@ def restart_containers(
         msg = f"the scheduler of profile {profile!r} cannot restart containers; kill the topology and submit it"
         raise UsageError(msg)
     for each in containers if container is None else (container,):
+        if elsewhere:
+            leave_host(scheduler, topology.statemgr, topology.name, each)
+        else:
+            avoid_blocked_hosts(scheduler, topology.statemgr)
         yield RestartedContainer(each, round(_restart_one(scheduler, profile, topology, each), 3))
 
 

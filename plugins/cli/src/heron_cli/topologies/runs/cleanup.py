@@ -53,6 +53,7 @@ _NODES = (
     NodeKind.PHYSICAL_PLAN,
     NodeKind.CHECKPOINTS,
     NodeKind.HEALTH,
+    NodeKind.HOSTS,
     NodeKind.PACKING_PLAN,
     NodeKind.KEYS,
     NodeKind.TOPOLOGY,

@@ -1,0 +1,132 @@
+"""The frames between a task and the JVM of its client; the README has the table of them.
+
+A frame is a length of 4 bytes, a kind of 1 byte, a channel of 4 bytes, and what the kind has. Numbers are big-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
+
+from heron_connector_dlog.record import Place, Record
+
+__all__ = [
+    "HEAD_BYTES",
+    "LENGTH_BYTES",
+    "Kind",
+    "frame",
+    "head_of",
+    "more",
+    "number_of",
+    "question",
+    "read",
+    "records_of",
+    "setup",
+    "text_bytes",
+    "texts_of",
+    "write",
+]
+
+LENGTH_BYTES = 4
+HEAD_BYTES = 5
+
+_HEAD = struct.Struct(">Ibi")
+_KIND = struct.Struct(">bi")
+_INT = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+_PLACE = struct.Struct(">qqq")
+_RECORD = struct.Struct(">qqqqqi")
+
+
+class Kind(IntEnum):
+    """From the task below 16, from the client the others."""
+
+    SETUP = 0
+    READ = 1
+    MORE = 2
+    OPEN_WRITER = 3
+    WRITE = 4
+    CLOSE = 5
+    ASK = 6
+    RECORDS = 17
+    OPENED = 18
+    WRITTEN = 19
+    FAILED = 20
+    ANSWER = 21
+
+
+def frame(kind: Kind, channel: int, body: bytes = b"") -> bytes:
+    """A whole frame."""
+    return _HEAD.pack(HEAD_BYTES + len(body), kind, channel) + body
+
+
+def head_of(data: bytes) -> tuple[Kind, int]:
+    """The kind and the channel of a frame without its length."""
+    kind, channel = _KIND.unpack_from(data)
+    return Kind(kind), channel
+
+
+def text_bytes(text: str) -> bytes:
+    """A text with its length."""
+    data = text.encode()
+    return _INT.pack(len(data)) + data
+
+
+def setup(uri: str, options: Mapping[str, object]) -> bytes:
+    """The body of SETUP."""
+    pairs = [text_bytes(name) + text_bytes(_option(value)) for name, value in options.items()]
+    return text_bytes(uri) + _INT.pack(len(pairs)) + b"".join(pairs)
+
+
+def read(stream: str, place: Place, room_bytes: int) -> bytes:
+    """The body of READ."""
+    return text_bytes(stream) + _PLACE.pack(*place[:3]) + _LONG.pack(room_bytes)
+
+
+def more(room_bytes: int) -> bytes:
+    """The body of MORE."""
+    return _LONG.pack(room_bytes)
+
+
+def write(first_id: int, payloads: Sequence[bytes]) -> bytes:
+    """The body of WRITE; transaction ids ascend by one."""
+    parts = [_LONG.pack(first_id), _INT.pack(len(payloads))]
+    for each in payloads:
+        parts += (_INT.pack(len(each)), each)
+    return b"".join(parts)
+
+
+def question(name: str, stream: str, number: int) -> bytes:
+    """The body of ASK."""
+    return text_bytes(name) + text_bytes(stream) + _LONG.pack(number)
+
+
+def records_of(body: bytes, stream: str) -> Iterator[Record]:
+    """The records of RECORDS."""
+    (count,), at = _INT.unpack_from(body), _INT.size
+    for _ in range(count):
+        segment, entry, slot, number, transaction_id, size = _RECORD.unpack_from(body, at)
+        at += _RECORD.size
+        yield Record(stream, Place(segment, entry, slot, max(-1, number)), transaction_id, body[at : at + size])
+        at += size
+
+
+def number_of(body: bytes) -> int:
+    """The number of OPENED or WRITTEN."""
+    return int(_LONG.unpack(body)[0])
+
+
+def texts_of(body: bytes) -> list[str]:
+    """The texts of FAILED and ANSWER."""
+    texts, at = [], 0
+    while at < len(body):
+        (size,) = _INT.unpack_from(body, at)
+        at += _INT.size
+        texts.append(body[at : at + size].decode(errors="replace"))
+        at += size
+    return texts
+
+
+def _option(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

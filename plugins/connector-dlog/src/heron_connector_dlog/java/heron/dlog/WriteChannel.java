@@ -1,0 +1,77 @@
+package heron.dlog;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.apache.distributedlog.DLSN;
+import org.apache.distributedlog.LogRecord;
+import org.apache.distributedlog.api.AsyncLogWriter;
+import org.apache.distributedlog.api.DistributedLogManager;
+import org.apache.distributedlog.api.namespace.Namespace;
+import org.apache.distributedlog.exceptions.LogExistsException;
+
+/** The writer of a log. To open it fences the writer before it, and makes what that one has written readable. */
+final class WriteChannel extends Channel {
+    private final Namespaces namespaces;
+    private DistributedLogManager log;
+    private AsyncLogWriter writer;
+
+    WriteChannel(Namespaces namespaces, Frames frames, int number) {
+        super(frames, number);
+        this.namespaces = namespaces;
+    }
+
+    @Override
+    void carryOut(byte kind, ByteBuffer frame) throws Exception {
+        if (kind == Frames.OPEN_WRITER) {
+            open(Frames.text(frame), frame.get() != 0);
+        } else {
+            write(frame);
+        }
+    }
+
+    @Override
+    void release() throws Exception {
+        if (writer != null) {
+            writer.asyncClose();
+        }
+        if (log != null) {
+            log.asyncClose();
+        }
+    }
+
+    private void open(String stream, boolean creates) throws Exception {
+        Namespace namespace = namespaces.get();
+        if (creates && !namespace.logExists(stream)) {
+            try {
+                namespace.createLog(stream);
+            } catch (LogExistsException made) {
+                // by another task in this moment
+            }
+        }
+        log = namespace.openLog(stream);
+        writer = log.openAsyncLogWriter().get();
+        long last = Math.max(0, writer.getLastTxId());
+        frames.send(Frames.OPENED, number, data -> data.writeLong(last));
+    }
+
+    private void write(ByteBuffer frame) throws Exception {
+        long first = frame.getLong();
+        int count = frame.getInt();
+        List<LogRecord> records = new ArrayList<>(count);
+        for (int index = 0; index < count; index++) {
+            records.add(new LogRecord(first + index, Frames.bytes(frame)));
+        }
+        long last = first + count - 1;
+        List<CompletableFuture<DLSN>> written = writer.writeBulk(records).get();
+        for (CompletableFuture<DLSN> each : written) {
+            each.exceptionally(error -> {
+                fail(error);
+                return null;
+            });
+        }
+        CompletableFuture.allOf(written.toArray(new CompletableFuture<?>[0])).thenRun(
+            () -> frames.send(Frames.WRITTEN, number, data -> data.writeLong(last)));
+    }
+}

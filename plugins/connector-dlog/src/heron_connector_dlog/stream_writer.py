@@ -1,0 +1,171 @@
+"""Writes to one log, in order. Transaction ids count the records of the log, so they tell what is there.
+
+To open a log fences its former writer, and recovers what that one has written. The last transaction id is then final:
+records up to it are in the log, all others are not. So what was on its way when a connection broke is sent again from
+there, and no record is there twice while this object lives.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+
+from heron.clock import monotonic_s
+from heron.errors import ConnectorError, UnreachableError
+from heron_connector_dlog.errors import ClientDiedError
+from heron_connector_dlog.frames import Kind, number_of, text_bytes, write
+from heron_connector_dlog.log_client import TIMEOUT_S, Channel, LogClient
+from heron_connector_dlog.reader import StreamReader
+from heron_connector_dlog.record import Place
+
+__all__ = ["StreamWriter"]
+
+_log = logging.getLogger(__name__)
+
+_HELD_BYTES = 4 << 20
+_RECORD_BYTES = 100  # of a record besides its data, about
+_FRAME_RECORDS = 1000
+_WAIT_S = 0.2
+_PAUSE_S = 0.2
+
+
+class StreamWriter:
+    """The writer of one log. It opens the log, and creates it if it is missing, when it has something to write."""
+
+    def __init__(self, client: LogClient, stream: str) -> None:
+        self.stream = stream
+        self._client = client
+        self._channel: Channel | None = None
+        self._last: int | None = None  # the last transaction id that is acknowledged
+        self._held: deque[bytes] = deque()  # behind it
+        self._held_bytes = 0
+        self._sent = 0  # of those that are held
+        self._trouble: ConnectorError | UnreachableError | None = None
+        self._never = threading.Event()
+        client.use(self)
+
+    def put(self, payload: bytes) -> None:
+        """Write a record; waits while much is on its way, as long as that takes.
+
+        Raises:
+            ClientDiedError: when the JVM of the client has ended. The record is not taken; put it again.
+            ConnectorError: as `flush`; the record is not taken.
+        """
+        while self._held_bytes >= _HELD_BYTES:
+            try:
+                self.flush(TIMEOUT_S, _HELD_BYTES // 2)
+            except ClientDiedError:
+                raise
+            except UnreachableError as error:
+                _log.warning("%s", error)
+        self._held.append(payload)
+        self._held_bytes += len(payload) + _RECORD_BYTES
+
+    def send(self) -> None:
+        """Hand what was put to the client; does not wait for the logs. `flush` raises what fails."""
+        try:
+            self._turn(0.0)
+        except (ConnectorError, UnreachableError) as error:
+            _log.warning("log %s: %s", self.stream, error)
+            self._drop()
+            self._trouble = None if type(error) is UnreachableError else error
+
+    def flush(self, wait_s: float = TIMEOUT_S, held_bytes: int = 0) -> int:
+        """Wait until a quorum has everything, or all but `held_bytes`; returns the last transaction id of the log.
+
+        Raises:
+            UnreachableError: when the logs do not have it after `wait_s`; `ClientDiedError` when the JVM has ended.
+            FencedError: when another writer has opened the log.
+            ConnectorError: when the logs refuse the records.
+        """
+        if self._trouble is not None:
+            error, self._trouble = self._trouble, None
+            raise self._named(error) from error
+        until_s, trouble = monotonic_s() + wait_s, ""
+        while not self._is_open() or self._held_bytes > held_bytes:
+            try:
+                self._turn(min(_WAIT_S, max(0.01, until_s - monotonic_s())))
+            except (ClientDiedError, ConnectorError) as error:
+                self._drop()
+                raise self._named(error) from error
+            except UnreachableError as error:
+                self._drop()
+                trouble = str(error)
+                self._never.wait(_PAUSE_S)
+            if monotonic_s() >= until_s:
+                break
+        if not self._is_open() or self._last is None or self._held_bytes > held_bytes:
+            told = trouble or "no answer"
+            msg = f"log {self.stream!r}: {len(self._held)} records wait for the logs after {wait_s:g} s: {told}"
+            raise UnreachableError(msg)
+        return self._last
+
+    def records(self, after: int, last: int) -> Iterator[bytes]:
+        """What the log has behind one transaction id, up to another one.
+
+        Raises:
+            UnreachableError: when the logs do not answer.
+        """
+        if last <= after:
+            return
+        answer = self._client.ask("find", self.stream, after + 1)
+        place = Place(*map(int, answer.split()))
+        reader = StreamReader(self._client, "sink", self.stream, place, None, skips=True)
+        try:
+            yield from reader.until(last, TIMEOUT_S)
+        finally:
+            reader.close()
+
+    def close(self) -> None:
+        """Release it. What is on its way may arrive, or not."""
+        self._drop()
+        self._client.release(self)
+
+    def _turn(self, wait_s: float) -> None:
+        """Open, send, and take answers, once."""
+        if self._channel is None:
+            self._channel = self._client.channel()
+            self._channel.send(Kind.OPEN_WRITER, text_bytes(self.stream) + b"\x01")
+            self._sent = -1  # until it is open
+        self._send()
+        found = self._channel.next(wait_s)
+        while found is not None:
+            kind, body = found
+            if kind == Kind.OPENED:
+                self._opened(number_of(body))
+                self._send()
+            else:
+                self._acknowledged(number_of(body))
+            found = self._channel.next()
+
+    def _send(self) -> None:
+        while self._channel is not None and 0 <= self._sent < len(self._held) and self._last is not None:
+            payloads = list(islice(self._held, self._sent, self._sent + _FRAME_RECORDS))
+            self._channel.send(Kind.WRITE, write(self._last + self._sent + 1, payloads))
+            self._sent += len(payloads)
+
+    def _opened(self, last: int) -> None:
+        if self._last is not None:
+            self._acknowledged(last)
+        self._last, self._sent = last, 0
+
+    def _acknowledged(self, last: int) -> None:
+        assert self._last is not None  # noqa: S101  # it is open
+        for _ in range(min(last - self._last, len(self._held))):
+            self._held_bytes -= len(self._held.popleft()) + _RECORD_BYTES
+            self._sent -= 1
+        self._last = max(self._last, last)
+
+    def _is_open(self) -> bool:
+        return self._channel is not None and self._sent >= 0
+
+    def _named(self, error: ConnectorError | UnreachableError) -> ConnectorError | UnreachableError:
+        return type(error)(f"log {self.stream!r}: {error}")
+
+    def _drop(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None

@@ -1,0 +1,134 @@
+"""Writing logs of a real DistributedLog: each result once, whatever dies, or at once and never lost."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from heron.errors import UserCodeError
+from heron_connector_dlog import ClientDiedError, DlogSink, FencedError, LogNamespace
+from heron_connector_dlog.log_client import LogClient
+from heron_connector_dlog.stream_writer import StreamWriter
+from heron_streamlet.connectors.transformer import StageContext
+from heron_testing.waiting import wait_until
+from heron_testing_servers.distributedlog import DistributedLogCluster
+from heron_testing_servers.log_streams import LogStreams
+
+WITHIN_S = 60.0
+Sinks = Callable[..., DlogSink[object]]
+
+
+@pytest.fixture
+def started() -> Iterator[Sinks]:
+    """Starts copies of sinks, as tasks do; they are closed with the test."""
+    sinks: list[DlogSink[object]] = []
+
+    def start(sink: DlogSink[object], task: int = 0, tasks: int = 1) -> DlogSink[object]:
+        copy: DlogSink[object] = pickle.loads(pickle.dumps(sink))
+        copy.setup(StageContext("counts", task, tasks))
+        sinks.append(copy)
+        return copy
+
+    yield start
+    for each in sinks:
+        each.close()
+
+
+@pytest.fixture
+def new_writer(namespace: LogNamespace) -> Iterator[Callable[[str], StreamWriter]]:
+    """Writers, each with a JVM."""
+    writers: list[StreamWriter] = []
+
+    def make(stream: str) -> StreamWriter:
+        writers.append(StreamWriter(LogClient(namespace), stream))
+        return writers[-1]
+
+    yield make
+    for each in writers:
+        each.close()
+
+
+def put(sink: DlogSink[object], *elements: object) -> None:
+    for each in elements:
+        sink.put(each)
+
+
+def test_results_are_there_once_whatever_the_task_did_before(
+    streams: LogStreams, namespace: LogNamespace, tmp_path: Path, started: Sinks
+) -> None:
+    """A restore discards what is newer; a killed commit goes on where the log ends; leftovers of removed tasks too."""
+    sink = DlogSink[object](namespace, "results", value=str, folder=tmp_path)
+    first, other = started(sink, 0, 2), started(sink, 1, 2)
+    for each in (first, other):
+        each.restore(0)
+    put(first, 1, 2)
+    put(other, "a")
+    for each in (first, other):
+        each.prepare(1)
+    put(first, 3)
+    first.prepare(2)
+    assert streams.read("results-0") == []
+    first.commit(1)
+    assert streams.read("results-0") == ["1", "2"]
+    restarted = started(sink, 0, 1)
+    restarted.restore(1)
+    assert streams.read("results-1") == ["a"]
+    put(restarted, 3, 4)
+    restarted.prepare(2)
+    streams.write("results-0", ["3"])  # as a process that was killed in its commit
+    note = next(tmp_path.glob("results.0.*.staged")).with_suffix(".begin")
+    note.write_text("2")
+    restarted.commit(2)
+    restarted.commit(2)
+    assert streams.read("results-0") == ["1", "2", "3", "4"]
+    assert list(tmp_path.iterdir()) == []
+    assert streams.ids("results-0") == [1, 2, 3, 4]
+
+
+def test_second_writer_fences_the_first(streams: LogStreams, new_writer: Callable[[str], StreamWriter]) -> None:
+    """The loser hears it, and what it had on its way is not in the log."""
+    first, second = new_writer("fenced"), new_writer("fenced")
+    first.put(b"first")
+    assert first.flush() == 1
+    assert second.flush() == 1
+    first.put(b"too late")
+    with pytest.raises(FencedError, match="log 'fenced'"):
+        first.flush()
+    second.put(b"second")
+    assert second.flush() == 2
+    assert streams.read("fenced") == ["first", "second"]
+
+
+def test_a_jvm_and_a_bookie_that_die_cost_no_record(
+    distributedlog: DistributedLogCluster, streams: LogStreams, new_writer: Callable[[str], StreamWriter]
+) -> None:
+    """While the writer lives, nothing is written twice either: the log says what it has."""
+    writer = new_writer("deaths")
+    for number in range(2000):
+        writer.put(b"%d" % number)
+        if number == 500:
+            writer.send()
+            wait_until(lambda: writer._client.pid > 0, WITHIN_S, "the JVM")
+            os.kill(writer._client.pid, signal.SIGKILL)
+            with pytest.raises(ClientDiedError, match=r"log 'deaths': the JVM of the log client .* signal 9"):
+                writer.flush()
+        if number == 1000:
+            writer.flush()
+            distributedlog.bookies[0].kill()
+    assert writer.flush(WITHIN_S) == 2000
+    distributedlog.start()
+    assert streams.read("deaths") == [f"{number}" for number in range(2000)]
+
+
+def test_an_element_that_is_no_record_fails_alone(namespace: LogNamespace, tmp_path: Path, started: Sinks) -> None:
+    """The author's function decides what a record is."""
+    sink = started(DlogSink[object](namespace, "typed", folder=tmp_path))
+    with pytest.raises(UserCodeError, match="7 is neither text nor bytes; give DlogSink a function `value`"):
+        sink.put(7)
+    with pytest.raises(UserCodeError, match="a record of 2000000 bytes is larger than 1040384"):
+        sink.put(b"x" * 2_000_000)

@@ -1,0 +1,35 @@
+"""A record that is to be written; in the files that wait for their checkpoint it is a message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+from confluent_kafka import KafkaError, Message, Producer
+
+__all__ = ["Outgoing", "decoded", "encoded"]
+
+Hear: TypeAlias = Callable[[KafkaError | None, Message], None]
+
+
+class Outgoing(msgspec.Struct, array_like=True, frozen=True):
+    """A record to be written; without `timestamp_ms` it has the time at which it is written."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp_ms: int = 0
+
+    def produce(self, producer: Producer, topic: str, hear: Hear | None = None) -> None:
+        """Hand it to a client.
+
+        Raises:
+            BufferError: when the queue of the client is full.
+        """
+        headers: Any = list(self.headers) or None  # the stub has the forms of consumers, too
+        producer.produce(topic, self.value, self.key, on_delivery=hear, timestamp=self.timestamp_ms, headers=headers)
+
+
+encoded: Callable[[Outgoing], bytes] = msgspec.msgpack.Encoder().encode
+decoded: Callable[[bytes], Outgoing] = msgspec.msgpack.Decoder(Outgoing).decode

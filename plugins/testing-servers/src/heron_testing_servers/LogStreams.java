@@ -1,0 +1,206 @@
+import java.io.BufferedReader;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.apache.bookkeeper.client.BookKeeperAdmin;
+import org.apache.bookkeeper.conf.ServerConfiguration;
+import org.apache.distributedlog.DLSN;
+import org.apache.distributedlog.DistributedLogConfiguration;
+import org.apache.distributedlog.LogRecord;
+import org.apache.distributedlog.LogRecordWithDLSN;
+import org.apache.distributedlog.api.AsyncLogWriter;
+import org.apache.distributedlog.api.DistributedLogManager;
+import org.apache.distributedlog.api.LogReader;
+import org.apache.distributedlog.api.LogWriter;
+import org.apache.distributedlog.api.namespace.Namespace;
+import org.apache.distributedlog.api.namespace.NamespaceBuilder;
+import org.apache.distributedlog.exceptions.LogEmptyException;
+import org.apache.distributedlog.exceptions.LogNotFoundException;
+import org.apache.distributedlog.impl.metadata.BKDLConfig;
+import org.apache.distributedlog.metadata.DLMetadata;
+
+/** Carries out one command for each line of stdin, and answers with a line: "ok" and words, or "error". */
+public final class LogStreams {
+    private static final long PATIENCE_MS = 60_000;
+
+    private final URI uri;
+    private final DistributedLogConfiguration conf = new DistributedLogConfiguration();
+    private final Map<String, LogWriter> writers = new HashMap<>();
+    private final Map<String, Long> lastIds = new HashMap<>(); // of open writers
+    private Namespace namespace;
+
+    private LogStreams(URI uri) {
+        this.uri = uri;
+        conf.setWriteLockEnabled(false).setCreateStreamIfNotExists(false).setImmediateFlushEnabled(true);
+        conf.setProperty("bkcEnsembleSize", 2);
+        conf.setProperty("bkcWriteQuorumSize", 2);
+        conf.setProperty("bkcAckQuorumSize", 2);
+        conf.setProperty("explicitTruncationByApp", true);
+        conf.setProperty("bkc.allowShadedLedgerManagerFactoryClass", false);
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), true);
+        System.setOut(System.err);
+        LogStreams streams = new LogStreams(URI.create(arguments[0]));
+        BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        String line;
+        while ((line = commands.readLine()) != null) {
+            try {
+                answers.println(String.join(" ", streams.answer(line.split(" "))));
+            } catch (Exception error) {
+                error.printStackTrace();
+                answers.println("error " + error.toString().replace('\n', ' '));
+            }
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private List<String> answer(String[] words) throws Exception {
+        List<String> answer = new ArrayList<>(List.of("ok"));
+        switch (words[0]) {
+            case "init": init(); break;
+            case "create": namespace().createLog(words[1]); break;
+            case "write": write(words); break;
+            case "read":
+                for (LogRecordWithDLSN each : records(words[1])) {
+                    answer.add(Base64.getEncoder().encodeToString(each.getPayload()));
+                }
+                break;
+            case "ids":
+                for (LogRecordWithDLSN each : records(words[1])) {
+                    answer.add(String.valueOf(each.getTransactionId()));
+                }
+                break;
+            case "names": namespace().getLogs().forEachRemaining(answer::add); break;
+            case "close": close(words[1]); break;
+            case "truncate": truncate(words[1], Long.parseLong(words[2])); break;
+            default: throw new IllegalArgumentException(words[0]);
+        }
+        return answer;
+    }
+
+    private void init() throws Exception {
+        ServerConfiguration bookies = new ServerConfiguration();
+        bookies.setMetadataServiceUri("zk+hierarchical://" + uri.getAuthority() + "/ledgers");
+        if (!BookKeeperAdmin.initNewCluster(bookies)) {
+            throw new IOException("the metadata of BookKeeper cannot be made");
+        }
+        DLMetadata.create(new BKDLConfig(uri.getAuthority(), "/ledgers")).create(uri);
+    }
+
+    private Namespace namespace() throws IOException {
+        if (namespace == null) {
+            namespace = NamespaceBuilder.newBuilder().conf(conf).uri(uri).clientId("tests").build();
+        }
+        return namespace;
+    }
+
+    private LogWriter writer(String name) throws IOException {
+        LogWriter writer = writers.get(name);
+        if (writer == null) {
+            writer = namespace().openLog(name).openLogWriter();
+            writers.put(name, writer);
+        }
+        return writer;
+    }
+
+    /** After an error the last transaction id says what is there. */
+    private void write(String[] words) throws Exception {
+        long given = Long.parseLong(words[2]);
+        Long last = lastIds.get(words[1]);
+        long first = given > 0 ? given : (last == null ? lastId(words[1]) : last) + 1;
+        long untilMs = System.currentTimeMillis() + PATIENCE_MS;
+        int next = 3;
+        while (next < words.length) {
+            try {
+                LogWriter writer = writer(words[1]);
+                for (int index = next; index < words.length; index++) {
+                    writer.write(new LogRecord(first + index - 3, Base64.getDecoder().decode(words[index])));
+                }
+                writer.flush();
+                writer.commit();
+                lastIds.put(words[1], first + words.length - 4);
+                return;
+            } catch (IOException error) {
+                if (System.currentTimeMillis() > untilMs) {
+                    throw error;
+                }
+                error.printStackTrace();
+                LogWriter former = writers.remove(words[1]);
+                if (former != null) {
+                    former.abort();
+                }
+                Thread.sleep(200);
+                next = (int) Math.max(3, lastId(words[1]) - first + 4);
+            }
+        }
+    }
+
+    /** Ends the segment that is written now, if there is one. */
+    private long lastId(String name) throws Exception {
+        long untilMs = System.currentTimeMillis() + PATIENCE_MS;
+        while (true) {
+            close(name);
+            try (DistributedLogManager log = namespace().openLog(name)) {
+                log.recover();
+                return Math.max(0, log.getLastTxId());
+            } catch (LogEmptyException error) {
+                return 0;
+            } catch (IOException error) {
+                if (System.currentTimeMillis() > untilMs) {
+                    throw error;
+                }
+                Thread.sleep(200);
+            }
+        }
+    }
+
+    private List<LogRecordWithDLSN> records(String name) throws Exception {
+        List<LogRecordWithDLSN> found = new ArrayList<>();
+        try (DistributedLogManager log = namespace().openLog(name)) {
+            long last = log.getLastTxId();
+            LogReader reader = log.openLogReader(DLSN.InitialDLSN);
+            LogRecordWithDLSN record = null;
+            while (record == null || record.getTransactionId() < last) {
+                record = reader.readNext(false);
+                if (record != null) {
+                    found.add(record);
+                }
+            }
+            reader.close();
+        } catch (LogNotFoundException | LogEmptyException error) {
+            return found;
+        }
+        return found;
+    }
+
+    private void close(String name) throws IOException {
+        lastIds.remove(name);
+        LogWriter writer = writers.remove(name);
+        if (writer != null) {
+            writer.close();
+        }
+    }
+
+    private void truncate(String name, long firstId) throws Exception {
+        close(name);
+        try (DistributedLogManager log = namespace().openLog(name)) {
+            DLSN first = log.getDLSNNotLessThanTxId(firstId).get();
+            AsyncLogWriter writer = log.openAsyncLogWriter().get();
+            writer.truncate(first).get();
+            writer.asyncClose().get();
+            log.purgeLogsOlderThan(firstId);
+        }
+    }
+}
