@@ -55,7 +55,7 @@ class CaptureCost(Bench):
             TemporaryDirectory() as folder,
             Trial(job.topology, *job.arguments, engine=pace.engine, timeout_s=limit_s) as trial,
         ):
-            trial.wait_until(lambda _: trial.records.last_note_s(LAST, tasks) > 0, _START_WITHIN_S)
+            trial.wait_until(lambda _: trial.records.has_begun(LAST, tasks), _START_WITHIN_S)
             trial.command("update", name, "--runtime-config", "topology.inspect.tuples=true")
             trial.wait(pace.warm_up_s + job.warm_up_s())
             capture = (

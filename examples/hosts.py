@@ -68,7 +68,7 @@ def hosts(arguments: Sequence[str] = ()) -> TopologyBuilder:
     parser = argparse.ArgumentParser(prog="hosts.py", description="blocks hosts that are bad for several topologies")
     parser.add_argument("--profile", default="local", help="whose state manager has the reports (default: local)")
     parser.add_argument("--period", type=float, default=15.0, help="seconds between looks (default: 15)")
-    parser.add_argument("--slow", type=float, default=rules.slow, help="bad from so many times as long (default: 1.5)")
+    parser.add_argument("--slow", type=float, default=rules.slow, help="a host is bad at this slowdown (default: 1.5)")
     parser.add_argument("--looks", type=int, default=rules.looks, help="bad looks of one topology (default: 4)")
     parser.add_argument("--minutes", type=float, default=rules.block_s / 60, help="how long to block (default: 30)")
     parser.add_argument("--share", type=float, default=rules.most_share, help="of hosts, at most (default: 0.25)")
