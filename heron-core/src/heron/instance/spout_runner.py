@@ -72,7 +72,7 @@ class SpoutRunner(ComponentRunner):
         else:
             self._quota = RootQuota(math.inf, batch_rows, linger_s, monotonic_s)
             self._immediate = ImmediateAcks(component_class, task.metrics, self._callback_failed)
-        self._pacer = FlushPacer(linger_s)
+        self._pacer = FlushPacer(task.gateway.linger)
         self._poll = Backoff(_SHORTEST_POLL_S, _LONGEST_POLL_S)
         self._backoff = Backoff(_FIRST_BACKOFF_S, _LAST_BACKOFF_S)
         self._quiet = False
