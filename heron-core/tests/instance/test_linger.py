@@ -40,7 +40,7 @@ def test_without_a_backlog_to_measure_the_usual_linger_holds() -> None:
 def test_a_flush_is_due_when_the_linger_of_its_time_is_over() -> None:
     pacer = FlushPacer(backlogged())
     pacer.flushed(100.02)
-    assert pacer.linger_is_over(100.031)
+    assert pacer.linger_is_over(100.032)
     pacer.flushed(101.0)
-    assert not pacer.linger_is_over(101.03)
-    assert pacer.linger_is_over(101.05)
+    assert not pacer.linger_is_over(101.04)
+    assert pacer.linger_is_over(101.06)
