@@ -25,7 +25,7 @@ FAMILIES = {
 }  # fmt: skip
 LIBRARIES = {
     "cli", "driver-kit", "hdfs-kit", "load-replay", "packing-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit",
-    "streamlet", "testing", "testing-servers",
+    "speedups", "streamlet", "testing", "testing-servers",
 }  # fmt: skip
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]
