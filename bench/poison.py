@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
-from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 
-from bench.bench_kind import Bench
-from bench.findings import Findings, Pace, median_row
+from bench.bench_kind import Bench, alternate
+from bench.findings import Findings, Pace, median_of_ratios, median_row
 from bench.job import ATLEAST, LAST, Job
 from bench.records import BenchError
 from bench.trial import Trial
@@ -30,10 +29,7 @@ class PoisonRecords(Bench):
 
     def run(self, pace: Pace) -> Findings:
         """See `Bench.run`."""
-        windows: defaultdict[str, list[WindowUse]] = defaultdict(list)
-        for number in range(pace.pairs):
-            for subject in _SUBJECTS[:: -1 if number % 2 else 1]:  # the later run may find a warmer machine
-                windows[subject].append(_window(subject, pace))
+        windows = alternate(_SUBJECTS, pace.pairs, partial(_window, pace))
         findings = Findings()
         for subject in _SUBJECTS:
             add_windows(findings, self.name, subject, windows[subject], ATLEAST)
@@ -42,15 +38,15 @@ class PoisonRecords(Bench):
             for poison, none in zip(windows[_POISON], windows[_REPLAY], strict=True)
         ]
         findings.rows.append(median_row(self.name, "a failure", "CPU us", per_failure_us, ATLEAST))
-        findings.ratios["poison.tuple.atleast.failure_in_good_records"] = statistics.median(
-            us / none.cpu_s for us, none in zip(per_failure_us, windows[_REPLAY], strict=True)
+        findings.ratios["poison.tuple.atleast.failure_in_good_records"] = median_of_ratios(
+            per_failure_us, [each.cpu_s for each in windows[_REPLAY]]
         )
         findings.ratios.update(ratios_of("replay.tuple.atleast", windows[_REPLAY], windows[_NONE]))
         findings.ratios.update(ratios_of("poison.tuple.atleast", windows[_POISON], windows[_REPLAY]))
         return findings
 
 
-def _window(subject: str, pace: Pace) -> WindowUse:
+def _window(pace: Pace, subject: str) -> WindowUse:
     job = Job("poison_records", _ARGUMENTS[subject])
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
         trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
