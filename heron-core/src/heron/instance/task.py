@@ -166,7 +166,7 @@ class Task:
             return None
         from heron.instance.acks.failed_rows import FailedRows  # noqa: PLC0415  # most topologies need not import it
 
-        return FailedRows(self.spec.component, self.spec.task_id)
+        return FailedRows(self.spec.component, self.spec.task_id, self.errors.places)
 
     def out_streams(self, origin: StreamOrigin, make: StreamMaker = OutStream) -> list[OutStream]:
         """The task's output streams, with their routes under the present plan."""
