@@ -128,6 +128,8 @@ class SpoutRunner(ComponentRunner):
     def apply_routes(self) -> None:
         """`ComponentRunner.apply_routes`."""
         origin = self.emitter.origin
+        # A spout that another task replaces emits only what its roots need, and then leaves.
+        self._spout_emitter.ending = self._spout_emitter.ending or self.task.is_removed()
         self._trace_roots()
         if self._immediate is None:
             self.emitter.set_streams(self.task.out_streams(origin, self._replays.make_stream))

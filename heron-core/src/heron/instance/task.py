@@ -69,8 +69,7 @@ class Task:
         self.settings = settings
         self.gateway = gateway
         self.index = PlanIndex(plan, spec.task_id)
-        self.definition: ComponentDefinition = plan.topology.component(spec.component)
-        self.config = merged_config(plan.topology.config, self.definition.config)
+        self._read_definition(plan)
         self.serializers = Serializers(spec.serializers)
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
@@ -178,12 +177,16 @@ class Task:
     def take_plan(self, plan: PhysicalPlan) -> bool:
         """Replaces the plan by a newer one; whether the streams need new routes."""
         before = self.index.plan
-        self.definition = plan.topology.component(self.spec.component)
-        self.config = merged_config(plan.topology.config, self.definition.config)
+        self._read_definition(plan)
         self.index = self.context.index = PlanIndex(plan, self.spec.task_id)
         self._set_owned()
         self._limit_output()
         return (plan.tasks, plan.update, plan.key_owners) != (before.tasks, before.update, before.key_owners)
+
+    def _read_definition(self, plan: PhysicalPlan) -> None:
+        topology = plan.topology_of(self.spec.task_id)
+        self.definition: ComponentDefinition = topology.component(self.spec.component)
+        self.config = merged_config(topology.config, self.definition.config)
 
     def restart(self, plan: PhysicalPlan) -> None:
         """The component is constructed again: plan, context, and the metrics that the author registers, are new."""

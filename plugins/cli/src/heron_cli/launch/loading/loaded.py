@@ -13,7 +13,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +25,7 @@ from heron.errors import TopologyError, UsageError
 from heron.spi.engine import PipelineChoices
 from heron.state_nodes.plans import decode_topology
 from heron_cli.launch.loading.compat_plugin import PYTHON_SUFFIX
-from heron_cli.launch.loading.load_report import LoadReport
+from heron_cli.launch.loading.load_report import LoadReport, StateReport
 from heron_cli.launch.loading.stored_program import StoredProgram
 
 __all__ = ["LoadedTopology", "LoadingTopology", "WrittenFolder", "split_target"]
@@ -42,7 +42,7 @@ class LoadedTopology:
 
     `compat` has the compat plugins that serve packages to the file. `written` is the folder of a program that a compat
     plugin has written, else None. `package_uri` is the stored package that the files come from, "" for files that a
-    submission packs.
+    submission packs. `states` has the components with state.
     """
 
     definition: TopologyDefinition
@@ -56,6 +56,7 @@ class LoadedTopology:
     compat: tuple[str, ...] = ()
     written: WrittenFolder | None = None
     package_uri: str = ""
+    states: dict[str, StateReport] = field(default_factory=dict)
 
 
 class WrittenFolder:
@@ -147,6 +148,7 @@ class LoadingTopology:
             report.import_paths,
             report.compat,
             self._written,
+            states=report.states,
         )
 
     def close(self) -> None:

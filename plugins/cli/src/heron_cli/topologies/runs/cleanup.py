@@ -258,8 +258,9 @@ def _remove_package(uploader: Uploader, run: ExecutionState, keep: str) -> None:
     if not uri and is_run_dir(Path(run.run_dir)) and package_file(run).is_file():
         # Killed between the upload and the note about it: an upload of the same content has the same URI.
         uri = uploader.upload(package_file(run), run.topology)
-    if uri and uri != keep:
-        uploader.undo(uri)
+    for each in dict.fromkeys((uri, *run.more_packages)):
+        if each and each != keep:
+            uploader.undo(each)
 
 
 def _attempt(left: list[str], what: str, step: Callable[[], None]) -> bool:
