@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import socket
 from collections import Counter
 from collections.abc import Mapping
@@ -128,7 +127,7 @@ class StreamManager:
             incarnation=spec.incarnation,
             endpoint=endpoint,
             host=socket.gethostname(),
-            pid=os.getpid(),
+            pid=self._context.reactor.machine.pid(),
             tasks=[each for each in self._instances.reports.all() if each not in self._leaving],
             losses=self._reported_losses.total(),
             lost_by_task=self._reported_losses,

@@ -43,6 +43,7 @@ from heron_cli.topologies.package_store import PackageStore, PruneResult, Stored
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
 from heron_cli.topologies.run_nodes import topologies
+from heron_cli.topologies.running.code_request import CodeRequest
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.restart import RestartedContainer, StateChange, restart_containers, set_state
 from heron_cli.topologies.running.runtime_config import ConfigChange, change_config
@@ -52,7 +53,7 @@ from heron_cli.topologies.runs.topology_list import TopologyList, list_topologie
 
 if TYPE_CHECKING:
     from heron_cli.client.launch_functions import PlanUpdate, RunUpdate, Submit, UpdateCode
-    from heron_cli.launch.code.code_update import CodeRequest, CodeUpdate
+    from heron_cli.launch.code.code_update import CodeUpdate
     from heron_cli.launch.loading.loaded import LoadedTopology
     from heron_cli.launch.update import TopologyUpdate
 

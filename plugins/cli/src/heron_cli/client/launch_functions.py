@@ -10,11 +10,12 @@ from heron.state_nodes.execution_state import ExecutionState
 
 if TYPE_CHECKING:
     from heron.ipc.documents.status import UpdateStatus
-    from heron_cli.launch.code.code_update import CodeRequest, CodeUpdate
+    from heron_cli.launch.code.code_update import CodeUpdate
     from heron_cli.launch.loading.loaded import LoadedTopology
     from heron_cli.launch.update import TopologyUpdate
     from heron_cli.topologies.environment import Environment, ProfileChoice
     from heron_cli.topologies.progress import Progress
+    from heron_cli.topologies.running.code_request import CodeRequest
     from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["PlanUpdate", "RunUpdate", "Submit", "SubmitResult", "UpdateCode"]

@@ -12,20 +12,18 @@ from heron.errors import UsageError
 from heron.ipc.documents.status import CodeStatus, UpdateStatus
 from heron_cli.commands.completion import complete_file
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
+from heron_cli.topologies.running.code_request import CodeRequest, ShowPhase
 from heron_cli.topologies.running.runtime_config import parse_changes
 from heron_cli.view.code_text import code_as_json, code_lines, phase_lines
 from heron_cli.view.text import echo, print_json
 from heron_cli.view.update_text import config_as_json, config_lines, update_as_json, update_lines
 
 if TYPE_CHECKING:
-    from heron_cli.launch.code.code_update import CodeRequest
-    from heron_cli.launch.code.task_health import Comparison
     from heron_cli.launch.update import TopologyUpdate
 
 __all__ = ["update"]
 
 _EXIT_INTERRUPTED = 130
-_CODE_REQUEST = "heron_cli.launch.code.code_update:CodeRequest"
 _PARSED_SHARE = "heron_cli.launch.code.canaries:parsed_share"
 """Loaded by name because other updates need no loader of files."""
 
@@ -116,9 +114,7 @@ def update(  # noqa: PLR0913, PLR0917  # one for each option
         raise UsageError(msg)
     if code is not None:
         share = cast("Callable[[str], float]", load_object(_PARSED_SHARE))(canary) if canary is not None else 0.0
-        request = cast("type[CodeRequest]", load_object(_CODE_REQUEST))(
-            code, arguments, share, canary_for_s, dry_run, _shown_phases(options)
-        )
+        request = CodeRequest(code, arguments, share, canary_for_s, dry_run, _shown_phases(options))
         _change_code(context, name, request, options)
         return
     if runtime_config:
@@ -164,8 +160,8 @@ def _change_code(context: click.Context, name: str, request: CodeRequest, option
             echo(line)
 
 
-def _shown_phases(options: RemoteOptions) -> Callable[[CodeStatus, Sequence[Comparison]], None]:
-    def show(status: CodeStatus, compared: Sequence[Comparison]) -> None:
+def _shown_phases(options: RemoteOptions) -> ShowPhase:
+    def show(status: CodeStatus, compared: Sequence[str]) -> None:
         for line in () if options.as_json else phase_lines(status, compared):
             echo(line)
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heron.errors import HeronError, TopologyFailedError
-from heron_cli.launch.code.code_update import CodeRequest, update_code
+from heron_cli.launch.code.code_update import update_code
 from heron_cli.launch.loading.loaded import LoadedTopology
 from heron_cli.topologies.environment import Environment, ProfileChoice, find_profile, open_environment
+from heron_cli.topologies.running.code_request import CodeRequest
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["Reloaded", "Reloading"]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from heron.ipc.documents.status import CodeStatus
     from heron_cli.launch.code.code_update import CodeUpdate
-    from heron_cli.launch.code.task_health import Comparison
 
 __all__ = ["code_as_json", "code_lines", "phase_lines"]
 
@@ -28,10 +27,9 @@ def code_lines(update: CodeUpdate) -> Iterator[str]:
         yield f"{update.topology}: {', '.join(update.changed)}: {tasks} run the new code after {update.took_s:.1f} s"
 
 
-def phase_lines(status: CodeStatus, compared: Sequence[Comparison]) -> Iterator[str]:
+def phase_lines(status: CodeStatus, compared: Sequence[str]) -> Iterator[str]:
     """Yield the phase of a change, or what was compared in it."""
-    for each in compared:
-        yield f"  {each.text}{f': worse, {each.worse}' if each.worse else ''}"
+    yield from (f"  {each}" for each in compared)
     if not compared and status.phase not in {"complete", "returned"}:
         tasks = ", ".join(map(str, status.tasks))
         yield f"{status.phase}: {status.reason}" if status.reason else f"{status.phase}: tasks {tasks}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.api.definition import GroupingDefinition, GroupingKind
+from heron.api.definition import GroupingDefinition, GroupingKind, TopologyDefinition
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import hash_files
 from heron_cli.launch.code.component_digest import component_digests
@@ -58,7 +58,8 @@ TOPOLOGY = topology(
 )
 
 
-def digests(folder: Path, files: dict[str, str], definition=TOPOLOGY) -> dict[str, str]:  # type: ignore[no-untyped-def]
+def digests(folder: Path, files: dict[str, str], definition: TopologyDefinition = TOPOLOGY) -> dict[str, str]:
+    """The digests of a program with these files, in a folder."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,32 +35,17 @@ from heron_cli.launch.submission import manifest_of
 from heron_cli.topologies.checkpoint_list import open_archive, wait_for_checkpoint
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.run_nodes import read_run
+from heron_cli.topologies.running.code_request import CodeRequest
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.topology_end import check_not_ended
 from heron_cli.topologies.runs.cleanup import acquire_lock
 
-__all__ = ["CodeRequest", "CodeUpdate", "update_code"]
+__all__ = ["CodeUpdate", "update_code"]
 
 _POLL_S = 0.05
 _LOCK_WAIT_S = 2.0
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class CodeRequest:
-    """What a command asks for: FILE[:NAME] and its arguments, which are those of the running program if there are none.
-
-    With `canary`, this share of the tasks changes first, and is compared with the others for `canary_for_s`. `on_phase`
-    is called in each phase, and with what was compared.
-    """
-
-    target: str
-    arguments: Sequence[str] = ()
-    canary: float = 0.0
-    canary_for_s: float = 60.0
-    dry_run: bool = False
-    on_phase: Callable[[CodeStatus, Sequence[Comparison]], None] = lambda _status, _compared: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +269,7 @@ class _CodeRun:
             if task not in tasks and name not in present:
                 tasks[task], counts[task] = name, former
         compared = compared_health(tasks, counts, [each for each in status.tasks if each in tasks])
-        self._request.on_phase(status, compared)
+        self._request.on_phase(status, [f"{each.text}{each.worse and ': worse, '}{each.worse}" for each in compared])
         worse = "; ".join(f"{each.component}: {each.worse}" for each in compared if each.worse)
         if not self._is_canary():
             return compared  # it has returned by itself, or ended
