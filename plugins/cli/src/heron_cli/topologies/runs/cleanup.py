@@ -138,7 +138,7 @@ def end_run(environment: Environment, run: ExecutionState) -> None:
             _log.warning("%s", error)
             present = None
         if present is None or present.topology_id == run.topology_id:
-            for left in remove_run(environment, run.topology, run, keep_report=False):
+            for left in remove_run(environment, run.topology, present or run, keep_report=False):
                 _log.warning("topology %s: not removed: %s; see `heron doctor`", run.topology, left)
     finally:
         if hold:
