@@ -111,7 +111,7 @@ def test_canaries_that_fail_return_and_others_take_the_rest_with_them(sandbox: S
     assert "runs its former code again: count: 100.0% of its tuples failed" in failed.stderr
     commits(run, "after canaries that fail")
     edit(program, "        raise ValueError('no process here')\n", "        self.seen = True\n")
-    done = update(sandbox, program, "--canary", "50%", "--canary-for", "2")
+    done = update(sandbox, program, "--canary", "50%", "--canary-for", "3")
     assert (len(done["tasks"]), len(done["canaries"]), len(done["compared"])) == (2, 1, 1)
     commits(run, "of the new code")
     check_exact(run)

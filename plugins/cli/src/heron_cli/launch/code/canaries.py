@@ -9,6 +9,7 @@ from dataclasses import replace
 from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron.ipc.documents.metric_names import (
+    CPU_WAIT,
     EMIT_COUNT,
     EXECUTE_COUNT,
     FAIL_COUNT,
@@ -23,9 +24,10 @@ from heron_cli.topologies.running.remote_topology import RemoteTopology
 
 __all__ = ["chosen_canaries", "counted", "observed", "parsed_share"]
 
-_NAMES = (EMIT_COUNT, EXECUTE_COUNT, FAIL_COUNT, IN_QUEUE_BYTES, TASK_TIME, USER_ERROR_COUNT)
+_NAMES = (CPU_WAIT, EMIT_COUNT, EXECUTE_COUNT, FAIL_COUNT, IN_QUEUE_BYTES, TASK_TIME, USER_ERROR_COUNT)
 _USEFUL = frozenset({"user-cpu", "user-blocked", "engine"})
 _LOOK_S = 0.25
+_WARM_S = 1.0  # a new task imports, and reads what it has restored
 
 
 def parsed_share(text: str) -> float:
@@ -65,11 +67,18 @@ def counted(topology: RemoteTopology, spouts: Collection[str]) -> dict[int, Task
 def observed(
     count: Callable[[], dict[int, TaskCounts]], seconds: float, goes_on: Callable[[], bool]
 ) -> dict[int, TaskCounts]:
-    """Return what each task does in this time; earlier if `goes_on` returns false."""
-    before, began_s, pause = count(), monotonic_s(), threading.Event()
-    while (left_s := began_s + seconds - monotonic_s()) > 0 and goes_on():
-        pause.wait(min(left_s, _LOOK_S))
+    """Return what each task does in this time, without the first second; earlier if `goes_on` returns false."""
+    began_s = monotonic_s()
+    _wait(began_s + min(_WARM_S, seconds / 2), goes_on)
+    before = count()
+    _wait(began_s + seconds, goes_on)
     return _differences(before, count())
+
+
+def _wait(until_s: float, goes_on: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    while (left_s := until_s - monotonic_s()) > 0 and goes_on():
+        pause.wait(min(left_s, _LOOK_S))
 
 
 def _differences(before: Mapping[int, TaskCounts], after: Mapping[int, TaskCounts]) -> dict[int, TaskCounts]:
@@ -94,6 +103,8 @@ class _Counts:
         if series.name in {EMIT_COUNT, EXECUTE_COUNT}:
             of_spouts = series.name == EMIT_COUNT
             return lambda task, each: self._add(task, tuples=each.value if task[1] is of_spouts else 0.0)
+        if series.name == CPU_WAIT:
+            return lambda task, each: self._add(task, useful_s=-each.value)
         name = {FAIL_COUNT: "failed", USER_ERROR_COUNT: "errors", IN_QUEUE_BYTES: "waiting_bytes"}.get(series.name)
         return (lambda task, each: self._add(task, **{name: each.value})) if name else None
 

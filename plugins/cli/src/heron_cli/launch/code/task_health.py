@@ -13,7 +13,7 @@ __all__ = ["Comparison", "TaskCounts", "compared_health"]
 
 _MORE_SHARE = 0.01  # of all tuples; fewer failures are within the noise of a minute
 _LEAST_FAILURES = 3  # two may be of one bad record
-_SLOWER = 1.5  # times per tuple; key groups differ in their work by less
+_SLOWER = 2.0  # times per tuple; the work of key groups, and the start of a process, differ by less
 _LEAST_TUPLES = 100  # for a mean time per tuple
 _LEAST_BUSY = 0.05  # of the time; an idle task has hardly any time to compare
 
@@ -22,7 +22,8 @@ _LEAST_BUSY = 0.05  # of the time; an idle task has hardly any time to compare
 class TaskCounts:
     """What one task has done: tuples executed (of a spout: emitted), failed tuples, errors of user code, useful time.
 
-    `restarts` counts deaths. `waiting_bytes` wait for the task now. `seconds` is the time that the counts cover.
+    The useful time is without the time for which the task waited for a processor. `restarts` counts deaths.
+    `waiting_bytes` wait for the task now. `seconds` is the time that the counts cover.
     """
 
     tuples: float = 0.0
