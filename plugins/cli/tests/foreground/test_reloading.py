@@ -24,12 +24,18 @@ class Updates:
         self.outcomes = list(outcomes)
         self.requests: list[CodeRequest] = []
 
-    def __call__(self, _environment: object, _choice: object, _topology: object, request: CodeRequest) -> CodeUpdate:
+    def __call__(
+        self, _environment: object, _choice: object, _topology: object, request: CodeRequest, _load: object
+    ) -> CodeUpdate:
         self.requests.append(request)
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, HeronError):
             raise outcome
         return outcome
+
+    def wait_for(self, count: int, eventually: Eventually) -> None:
+        """Wait until there were so many requests."""
+        eventually(lambda: len(self.requests) == count)
 
 
 @pytest.fixture
@@ -51,6 +57,18 @@ def followed(
     return Reloading(ProfileChoice(), "wc", f"{program}:Words", loaded), updates
 
 
+def said(reloads: Reloading, count: int, eventually: Eventually) -> list[Reloaded]:
+    """What is said, as soon as there is so much of it."""
+    found: list[Reloaded] = []
+
+    def look() -> bool:
+        found.extend(reloads.said())
+        return len(found) == count
+
+    eventually(look)
+    return found
+
+
 def test_a_saved_file_is_given_to_the_topology_with_its_arguments(
     program: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
 ) -> None:
@@ -63,10 +81,9 @@ def test_a_saved_file_is_given_to_the_topology_with_its_arguments(
     with followed_program as reloads:
         for number, path in enumerate((program, program, other), 1):
             path.write_text(f"version {number}")
-            eventually(lambda number=number: len(updates.requests) == number)
-        said: list[Reloaded] = []
-        eventually(lambda: said.extend(reloads.said()) or len(said) == 2)
-    assert said == [Reloaded("heron: reloaded word in 0.50 s")] * 2, "other comments change nothing"
+            updates.wait_for(number, eventually)
+        found = said(reloads, 2, eventually)
+    assert found == [Reloaded("heron: reloaded word in 0.50 s")] * 2, "other comments change nothing"
     assert {(each.target, each.arguments) for each in updates.requests} == {(f"{program}:Words", ("-x",))}
 
 
@@ -78,12 +95,11 @@ def test_code_that_does_not_work_is_said_once(
     followed_program, updates = followed(program, environment, monkeypatch, *failures)
     with followed_program as reloads:
         program.write_text("two")
-        eventually(lambda: len(updates.requests) == 1)
+        updates.wait_for(1, eventually)
         program.write_text("three")
-        eventually(lambda: len(updates.requests) == 2)
-        said: list[Reloaded] = []
-        eventually(lambda: said.extend(reloads.said()) or len(said) == 2)
-    assert said == [
+        updates.wait_for(2, eventually)
+        found = said(reloads, 2, eventually)
+    assert found == [
         Reloaded("heron: not reloaded, the former code runs on: wc.py:3: SyntaxError"),
         Reloaded("heron: not reloaded, the former code runs on", "task 4 raised"),
     ]

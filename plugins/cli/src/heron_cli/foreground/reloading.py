@@ -1,7 +1,8 @@
 """``heron run --reload``: looks at the files of the program, and gives the running topology what was saved.
 
-A thread looks at the files five times a second. That needs no library, and a person sees no delay. The thread has its
-own connections. What it has to say goes through a queue to the thread that writes to the terminal.
+A thread looks at the files five times a second. That needs no library, and a person sees no delay. The process that
+loads the file is started before a file is saved, because its start takes longer than the load. The thread has its own
+connections. What it has to say goes through a queue to the thread that writes to the terminal.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from heron.errors import HeronError, TopologyFailedError
+from heron.errors import HeronError, TopologyFailedError, UsageError
 from heron_cli.launch.code.code_update import update_code
-from heron_cli.launch.loading.loaded import LoadedTopology
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.topologies.environment import Environment, ProfileChoice, find_profile, open_environment
 from heron_cli.topologies.running.code_request import CodeRequest
 from heron_cli.topologies.running.remote_topology import RemoteTopology
@@ -64,22 +65,41 @@ class Reloading:
         self._thread.join(_LEAVE_S)
 
     def _follow(self) -> None:
-        environment = open_environment(find_profile(self._choice))
+        profile = find_profile(self._choice)
+        environment = open_environment(profile)
         try:
-            while not self._ends.wait(_LOOK_S):
-                found = _marks(self._files)
-                while found != self._marks and not self._ends.wait(_SETTLED_S):
-                    self._marks, found = found, _marks(self._files)
-                    if found == self._marks:
-                        self._reload(environment)
+            while (started := self._started()) is not None:
+                with started as loading:
+                    loading.choose(profile.choices)
+                    if self._wait_for_change():
+                        self._reload(environment, loading)
         finally:
             environment.close()
 
-    def _reload(self, environment: Environment) -> None:
+    def _started(self) -> LoadingTopology | None:
+        """Start the process that will load the file; None at the end. An editor may be about to replace the file."""
+        while not self._ends.is_set():
+            try:
+                return LoadingTopology(self._target, self._arguments, waits=True)
+            except UsageError:
+                self._ends.wait(_LOOK_S)
+        return None
+
+    def _wait_for_change(self) -> bool:
+        """Wait until a file has changed and changes no more; return false at the end."""
+        while not self._ends.wait(_LOOK_S):
+            found = _marks(self._files)
+            while found != self._marks and not self._ends.wait(_SETTLED_S):
+                self._marks, found = found, _marks(self._files)
+                if found == self._marks:
+                    return True
+        return False
+
+    def _reload(self, environment: Environment, loading: LoadingTopology) -> None:
         request = CodeRequest(self._target, self._arguments)
         try:
             with RemoteTopology(environment.statemgr, environment.scheduler, self._topology, _LIMIT_S) as topology:
-                done = update_code(environment, self._choice, topology, request)
+                done = update_code(environment, self._choice, topology, request, loading.result)
         except TopologyFailedError as error:
             self._said.put(Reloaded("heron: not reloaded, the former code runs on", str(error)))
         except HeronError as error:

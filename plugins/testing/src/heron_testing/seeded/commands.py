@@ -19,7 +19,7 @@ from heron.state_nodes.tmanager_location import decode_tmanager_location
 from heron.state_nodes.topology_keys import decode_key_ring
 from heron_testing.seeded.process import SimulatedMachine
 from heron_testing.seeded.stores import NEW_PACKAGE
-from heron_testing.seeded.workload import NEW_CODE
+from heron_testing.seeded.workload import new_code
 
 if TYPE_CHECKING:
     from heron_testing.seeded.process import SimulatedProcess
@@ -69,7 +69,7 @@ def change_code(process: SimulatedProcess, nodes: Nodes, topology: str, words: S
     assert fiber is not None
     running = decode_topology(nodes.values[NodeKind.TOPOLOGY, topology].value, topology)
     with_state = takes_checkpoints(running.config)
-    component, entry = words[0], NEW_CODE[with_state][words[0]]
+    component, entry = words[0], new_code(words[0], with_state=with_state)
     if component == "broken":
         component = "count" if with_state else "split"
     canary_s = _CANARY_S if len(words) > 1 else 0.0

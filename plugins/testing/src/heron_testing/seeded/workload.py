@@ -15,7 +15,7 @@ from heron.api.definition import GroupingDefinition, GroupingKind, TopologyDefin
 from heron_testing.builders import bolt, spout, stream, subscription, topology
 from heron_testing.seeded.world import ProcessKilled, World
 
-__all__ = ["NEW_CODE", "Count", "Lines", "Outside", "Sentences", "Split", "Tally", "word_count"]
+__all__ = ["Count", "Lines", "Outside", "Sentences", "Split", "Tally", "new_code", "word_count"]
 
 _MODULE = "heron_testing.seeded.workload"
 _LONGEST_WAIT_S = 0.2  # of a call of the queue
@@ -279,11 +279,11 @@ class BrokenTally(Tally):
             raise ValueError(message)
 
 
-NEW_CODE = {
-    False: {"split": Split2, "count": Count2, "broken": BrokenSplit},
-    True: {"split": Split2, "count": Tally2, "sentences": Lines2, "broken": BrokenTally},
-}
-"""The classes of new code by what a fault names, without state and with it."""
+def new_code(what: str, *, with_state: bool) -> type:
+    """The class of new code for a component, or ``broken`` for code that fails."""
+    classes: dict[str, type] = {"split": Split2, "sentences": Lines2}
+    classes |= {"count": Tally2, "broken": BrokenTally} if with_state else {"count": Count2, "broken": BrokenSplit}
+    return classes[what]
 
 
 def word_count(config: dict[str, object], *, with_state: bool) -> TopologyDefinition:

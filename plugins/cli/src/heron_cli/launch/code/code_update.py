@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -69,9 +69,15 @@ class CodeUpdate:
 
 
 def update_code(
-    environment: Environment, choice: ProfileChoice, topology: RemoteTopology, request: CodeRequest
+    environment: Environment,
+    choice: ProfileChoice,
+    topology: RemoteTopology,
+    request: CodeRequest,
+    load: Callable[[], LoadedTopology] | None = None,
 ) -> CodeUpdate:
     """Compare a file with the running topology, and let the tasks of each component with other code run it.
+
+    `load` loads the file that the request names; without it, the file is loaded as the running one was.
 
     Raises:
         UsageError: when the new code defines another topology, or cannot read the saved state; nothing has changed.
@@ -81,7 +87,9 @@ def update_code(
     """
     began_s = monotonic_s()
     with running_code(environment, topology) as running:
-        loaded = _loaded(running, choice, request)
+        loaded = load() if load is not None else _loaded(running, choice, request)
+        loaded = replace(loaded, definition=choice.overrides.configured(loaded.definition))
+        verify(loaded.definition)
         new = compared(running.plan.topology, loaded.definition)
         changed = tuple(dict.fromkeys((*new.changed, *running.other_code(loaded))))
     ordered = tuple(each.name for each in new.topology.components if each.name in changed)
@@ -105,10 +113,7 @@ def _loaded(running: RunningCode, choice: ProfileChoice, request: CodeRequest) -
     path, name = split_target(target)
     if name is None and running.manifest.choice is not None and path.stem == running.manifest.module:
         target = f"{target}:{running.manifest.choice}"
-    loaded = load_target(target, arguments, choice)
-    loaded = replace(loaded, definition=choice.overrides.configured(loaded.definition))
-    verify(loaded.definition)
-    return loaded
+    return load_target(target, arguments, choice)
 
 
 def _check_state(

@@ -33,15 +33,17 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Load FILE and write the report: ``REPORT CHOICES FOLDER FILE NAME [ARGS...]``, where NAME may be empty.
+    """Load FILE and write the report: ``REPORT CHOICES START FOLDER FILE NAME [ARGS...]``, where NAME may be empty.
 
-    FOLDER is empty, or a folder for the program of a FILE that is not written in Python. REPORT and CHOICES are
+    FOLDER is empty, or a folder for the program of a FILE that is not written in Python. REPORT, CHOICES and START are
     descriptors. The command writes what its profile chooses for pipelines when it knows it; only
-    the author of a pipeline waits for it.
+    the author of a pipeline waits for it. FILE is loaded when something comes from START, if it is not below 0.
     """
     bind_to_parent()
     sys.dont_write_bytecode = True  # a command writes nothing into the author's folder
-    descriptor, choices, folder, file, name, *argv = arguments
+    descriptor, choices, start, folder, file, name, *argv = arguments
+    if int(start) >= 0 and not os.read(int(start), 1):
+        return 0  # it is not needed any more
     pipe = int(descriptor)
     for each in (pipe, int(choices)):
         os.set_inheritable(each, False)  # a child of the author's program must not keep the pipe open
