@@ -18,6 +18,7 @@ from heron.planner.code_change import CodeChange, replaced
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import UpdatePhase
 from heron.tmanager.leader.checkpoint_progress import CheckpointEvent
+from heron.tmanager.leader.process_reports import ProcessReport
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 from heron.tmanager.leader.topology_state import Takeover
 from heron_testing.fake_clock import FakeClock
@@ -122,6 +123,17 @@ def test_a_task_that_does_not_initialise_changes_nothing(leading: Leading) -> No
     assert (leading.plan.code, leading.plan.update, leading.plan.package) == (None, None, "")
     assert [each.task_id for each in leading.plan.tasks] == [1, 2, 3]
     assert not leading.ended
+
+
+def test_a_task_whose_process_dies_again_and_again_changes_nothing(leading: Leading) -> None:
+    """Code may crash its process; a single death may come from outside."""
+    ask(leading, 2, 3)
+    for restarts in (1, 2, 3):
+        assert code(leading).phase == "change"
+        report = ProcessReport(1, "count-4", 4, restarts, TaskEvent.DIED, "killed by SIGSEGV", restarts)
+        leading.carry_out(leading.leader.process_reported(report))
+    assert code(leading).phase == "returned"
+    assert "killed by SIGSEGV" in code(leading).reason
 
 
 def test_a_task_that_cannot_read_the_state_lets_all_return_to_the_checkpoint(leading: Leading) -> None:

@@ -22,13 +22,12 @@ from heron.planner.physical_plan import PhysicalPlan, at_parallelism_of
 from heron.planner.verify import verify
 from heron.tmanager.leader.membership import PlanMaker
 from heron.tmanager.leader.task_table import TaskState, TaskTable
-from heron.tmanager.leader.update_progress import NO_OWNERS, UpdateProgress
+from heron.tmanager.leader.update_progress import MOST_DEATHS, NO_OWNERS, UpdateProgress
 
 __all__ = ["CodeProgress"]
 
 _DECIDE_S: Final = 30.0  # after the time of the canaries: the command compares them, and asks a busy leader
 _AGAIN_S: Final = 1.0  # a return that was withdrawn begins again
-_BROKEN = (TaskState.FAILED, TaskState.DOWN)
 
 _log = logging.getLogger(__name__)
 
@@ -141,7 +140,7 @@ class CodeProgress:
         """Why the tasks with new code must return; "" if they need not."""
         now_s = self._clock.monotonic_s()
         self._updated_s = self._updated_s if self._updated_s is not None else now_s
-        if broken := [task for task in run if self._tasks.state(task) in _BROKEN]:
+        if broken := [task for task in run if self._tasks.is_broken(task, MOST_DEATHS)]:
             component, container_id = self._tasks.place(broken[0])
             error = self._tasks.last_error(broken[0])
             return f"task {broken[0]} of {component!r} in container {container_id} does not run: {error}"

@@ -29,12 +29,15 @@ from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
 from heron.tmanager.leader.membership import PlanMaker, Registry
 from heron.tmanager.leader.task_table import TaskState, TaskTable
 
-__all__ = ["NO_OWNERS", "OwnersByComponent", "UpdateProgress"]
+__all__ = ["MOST_DEATHS", "NO_OWNERS", "OwnersByComponent", "UpdateProgress"]
 
 OwnersByComponent = Mapping[str, KeyOwners]
 """The owners of key groups that a command asks for, by component."""
 
 NO_OWNERS: Final[OwnersByComponent] = MappingProxyType({})
+
+MOST_DEATHS: Final = 2
+"""A task with new code that has died more often does not start: one death may have a cause from outside."""
 
 _BROKEN = (TaskState.FAILED, TaskState.DOWN)
 _GONE = (TaskState.LEFT, TaskState.ENDED, *_BROKEN)
@@ -201,7 +204,8 @@ class UpdateProgress:
         )
 
     def _step_in_prepare(self, update: PlanUpdate) -> bool:
-        broken = [task for task in update.added if self._tasks.state(task) in _BROKEN]
+        most_deaths = math.inf if self._plans.code is None else MOST_DEATHS
+        broken = [task for task in update.added if self._tasks.is_broken(task, most_deaths)]
         if broken:
             component, container_id = self._tasks.place(broken[0])
             error = self._tasks.last_error(broken[0])
