@@ -69,7 +69,7 @@ class Task:
         self.settings = settings
         self.gateway = gateway
         self.index = PlanIndex(plan, spec.task_id)
-        self._read_definition(plan)
+        self.definition, self.config = _definition(plan, spec)
         self.serializers = Serializers(spec.serializers)
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
@@ -177,16 +177,11 @@ class Task:
     def take_plan(self, plan: PhysicalPlan) -> bool:
         """Replaces the plan by a newer one; whether the streams need new routes."""
         before = self.index.plan
-        self._read_definition(plan)
+        self.definition, self.config = _definition(plan, self.spec)
         self.index = self.context.index = PlanIndex(plan, self.spec.task_id)
         self._set_owned()
         self._limit_output()
         return (plan.tasks, plan.update, plan.key_owners) != (before.tasks, before.update, before.key_owners)
-
-    def _read_definition(self, plan: PhysicalPlan) -> None:
-        topology = plan.topology_of(self.spec.task_id)
-        self.definition: ComponentDefinition = topology.component(self.spec.component)
-        self.config = merged_config(topology.config, self.definition.config)
 
     def restart(self, plan: PhysicalPlan) -> None:
         """The component is constructed again: plan, context, and the metrics that the author registers, are new."""
@@ -240,6 +235,13 @@ class Task:
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
         self.errors.rejected(self.definition, stream, row, error)
+
+
+def _definition(plan: PhysicalPlan, spec: InstanceSpec) -> tuple[ComponentDefinition, dict[str, object]]:
+    """The component of a task and its configuration, as the code of the task defines them."""
+    topology = plan.topology_of(spec.task_id)
+    component = topology.component(spec.component)
+    return component, merged_config(topology.config, component.config)
 
 
 def letters_of(task: Task) -> StoredLetters:

@@ -375,8 +375,7 @@ class Client:
         """
         if not request.dry_run:
             self._check_writable(f"topology {name!r}")
-        change = cast("UpdateCode", load_object(_UPDATE_CODE))
-        environment = self._full_environment()
+        change, environment = cast("UpdateCode", load_object(_UPDATE_CODE)), self._full_environment()
         with self.topology(name, timeout_s=timeout_s) as topology:
             topology.status(control=not request.dry_run)
             return change(environment, self._choice, topology, request)

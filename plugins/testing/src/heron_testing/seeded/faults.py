@@ -175,8 +175,8 @@ class Faults:
             FaultKind.LEASE: self._end_leases,
             FaultKind.CLOCK: self._jump,
             FaultKind.DISK_FULL: self._fill_disk,
-            FaultKind.UPDATE: self._update,
-            FaultKind.CODE: self._change_code,
+            FaultKind.UPDATE: self._command,
+            FaultKind.CODE: self._command,
         }
 
     def schedule(self, fault: Fault) -> None:
@@ -231,20 +231,15 @@ class Faults:
         self._objects.is_full = True
         self._world.after(fault.lasts_s, self._disk_has_room)
 
-    def _update(self, fault: Fault) -> None:
-        component, parallelism = fault.target.split()
-        self._processes.start(
-            self._hosts["c0"],
-            f"command at {fault.at_s:g}",
-            lambda process: update(process, self._nodes, self._topology, component, int(parallelism)),
-        )
+    def _command(self, fault: Fault) -> None:
+        words = fault.target.split()
 
-    def _change_code(self, fault: Fault) -> None:
-        self._processes.start(
-            self._hosts["c0"],
-            f"command at {fault.at_s:g}",
-            lambda process: change_code(process, self._nodes, self._topology, fault.target.split()),
-        )
+        def run(process: SimulatedProcess) -> int:
+            if fault.kind is FaultKind.CODE:
+                return change_code(process, self._nodes, self._topology, words)
+            return update(process, self._nodes, self._topology, words[0], int(words[1]))
+
+        self._processes.start(self._hosts["c0"], f"command at {fault.at_s:g}", run)
 
     def _stop(self, process: SimulatedProcess, lasts_s: float) -> None:
         process.stop()
