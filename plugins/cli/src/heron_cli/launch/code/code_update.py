@@ -97,8 +97,8 @@ def update_code(
     canaries = chosen_canaries(running.packing, ordered, request.canary) if request.canary else ()
     files = tuple(loaded.root / each for each in loaded.files)
     planned = CodeUpdate(topology.name, ordered, tasks, canaries, new.notes, files=files)
-    if tasks:
-        _check_state(environment, topology, running, loaded, planned)
+    if tasks and running.plan.checkpoints is not None:
+        _check_state(environment, topology, loaded, planned, may_take=not request.dry_run)
     if request.dry_run or not tasks:
         return planned if request.dry_run else replace(planned, took_s=0.0)
     uri = _stored(environment, topology, loaded)
@@ -117,23 +117,18 @@ def _loaded(running: RunningCode, choice: ProfileChoice, request: CodeRequest) -
 
 
 def _check_state(
-    environment: Environment,
-    topology: RemoteTopology,
-    running: RunningCode,
-    loaded: LoadedTopology,
-    planned: CodeUpdate,
+    environment: Environment, topology: RemoteTopology, loaded: LoadedTopology, planned: CodeUpdate, *, may_take: bool
 ) -> None:
     """Check that the new code can read the newest checkpoint; take one if there is none yet.
 
     Raises:
         UsageError: when it cannot.
     """
-    orders = running.plan.checkpoints
-    if orders is None:
-        return
     newest = topology.status().checkpoints
     number = newest.complete if newest else 0
-    taken = CheckpointId(running.plan.topology_id, number) if number else wait_for_checkpoint(topology)
+    if not number and not may_take:
+        return
+    taken = CheckpointId(topology.run.topology_id, number) if number else wait_for_checkpoint(topology)
     manifest = open_archive(environment.profile, topology.name).manifest(taken)
     check_state(manifest, loaded.states, planned.changed)
     if planned.canaries and (others := other_versions(manifest, loaded.states, planned.changed)):
@@ -202,8 +197,9 @@ class _CodeRun:
             if planned.canaries:
                 self._before = self._count()
             self._begin(planned.canaries or planned.tasks, self._request.canary_for_s if planned.canaries else 0.0)
-        except HeronError:
-            self._remove(self._change.package)
+        except UsageError:
+            if self._outcome()[0] == "returned":  # else the answer to an earlier request was lost
+                self._remove(self._change.package)
             raise
         compared: tuple[Comparison, ...] = ()
         while (status := self._wait(deadline_s, until_canary=planned.canaries != () and not compared)) is not None:
@@ -253,7 +249,7 @@ class _CodeRun:
     def _outcome(self) -> tuple[str, str]:
         """What has become of the change, when the topology manager does not know: another one leads."""
         plan = self._topology.plans().physical
-        if plan is None or plan.code is not None:
+        if plan is None or (plan.code is not None and plan.code.package == self._change.package):
             return "change", ""
         if plan.package == self._change.package:
             return "complete", ""
