@@ -77,7 +77,7 @@ def test_new_code_breaks_no_invariant(mode: str) -> None:
 @pytest.mark.parametrize("what", [(), ("--code",)])
 @pytest.mark.parametrize("mode", MODES)
 def test_thousands_of_seeds_break_no_invariant(mode: str, what: tuple[str, ...]) -> None:
-    """Ten thousand seeds in a whole soak, and a tenth of that with changes of the code; the first failing one ends it."""
+    """Ten thousand seeds in a whole soak, and a thousand with changes of the code; the first failing one ends it."""
     runs = round((500 if what else 5000) * SOAK_MINUTES / 10)
     ran = run_seeds("--seed", "1000", "--runs", str(runs), "--first", *MODES[mode], *what)
     assert f"{runs} runs, 0 failed" in ran.stdout, ran.stdout + ran.stderr
