@@ -7,21 +7,21 @@ processes of a topology take the time that the rate would need.
 from __future__ import annotations
 
 import fcntl
-import statistics
 import subprocess
 import sys
 import threading
-from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from time import monotonic
 
 import msgspec
 import psutil
 
-from bench.bench_kind import Bench
-from bench.findings import Findings, Pace, median_row
+from bench.bench_kind import Bench, alternate
+from bench.findings import Findings, Pace, median_of_ratios, median_row
 from bench.job import LAST, MODES, Job
+from bench.processes import cpu_s
 from bench.records import BenchError
 from bench.trial import TOPOLOGIES, Trial
 from bench.window import use_in_window
@@ -33,6 +33,7 @@ _PIPE_BYTES = 1024 * 1024
 _CHUNK = 500  # tuples that the host writes at once
 _CHUNKS_AHEAD = 4
 _END = b"\nend\n"
+_BARE = "bare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,10 @@ class ChildPipe(Bench):
 
     def run(self, pace: Pace) -> Findings:
         """See `Bench.run`."""
-        found: defaultdict[str, list[_Use]] = defaultdict(list)
-        for number in range(pace.pairs):
-            for subject in ("bare", *MODES)[:: -1 if number % 2 else 1]:
-                found[subject].append(_bare(pace) if subject == "bare" else _engine(subject, pace))
+        found = alternate((_BARE, *MODES), pace.pairs, partial(_measure, pace))
         findings = Findings()
         for subject, uses in found.items():
-            label = "bare pipe" if subject == "bare" else "bolt in a child"
-            mode = MODES[0] if subject == "bare" else subject
+            label, mode = ("bare pipe", MODES[0]) if subject == _BARE else ("bolt in a child", subject)
             rows = findings.rows
             rows.append(median_row(self.name, label, "tuples/s", [each.per_s for each in uses], mode))
             rows.append(median_row(self.name, label, "CPU us/tuple", [each.host_us for each in uses], mode))
@@ -67,14 +64,14 @@ class ChildPipe(Bench):
                 median_row(self.name, f"{label}, child", "CPU us/tuple", [each.child_us for each in uses], mode)
             )
         for mode in MODES:
-            pairs = zip(found[mode], found["bare"], strict=True)
-            findings.ratios[f"child.tuple.{mode}.cpu_vs_bare"] = statistics.median(
-                (one.host_us + one.child_us) / (bare.host_us + bare.child_us) for one, bare in pairs
-            )
+            one, bare = ([each.host_us + each.child_us for each in found[subject]] for subject in (mode, _BARE))
+            findings.ratios[f"child.tuple.{mode}.cpu_vs_bare"] = median_of_ratios(one, bare)
         return findings
 
 
-def _engine(mode: str, pace: Pace) -> _Use:
+def _measure(pace: Pace, mode: str) -> _Use:
+    if mode == _BARE:
+        return _bare(pace)
     job = Job("child_words").in_mode(mode)
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
         trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
@@ -115,14 +112,14 @@ def _pass_words(child: subprocess.Popen[bytes], pace: Pace) -> _Use:
                     room.release()
         now_s = monotonic()
         if not start_s and now_s - began_s > pace.warm_up_s:
-            start_s, before, first = now_s, (_cpu_s(me), _cpu_s(other)), acked
+            start_s, before, first = now_s, (cpu_s(me), cpu_s(other)), acked
         elif start_s and now_s - start_s > pace.window_s:
             break
         if child.poll() is not None:
             msg = f"the child of the bare pipe has ended with {child.returncode}"
             raise BenchError(msg)
     tuples, took_s = acked - first, monotonic() - start_s
-    host_s, child_s = _cpu_s(me) - before[0], _cpu_s(other) - before[1]
+    host_s, child_s = cpu_s(me) - before[0], cpu_s(other) - before[1]
     over.set()
     room.release()
     writer.join()
@@ -142,8 +139,3 @@ def _write(child: subprocess.Popen[bytes], room: threading.Semaphore, over: thre
             for number in range(first, first + _CHUNK)
         )
         child.stdin.write(b"".join(encode(row) + _END for row in rows))
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bench.engine import Engine
 from bench.machine import machine
 
-__all__ = ["Findings", "Pace", "Row", "median_row", "read_findings", "read_results", "write_findings"]
+__all__ = [
+    "Findings",
+    "Pace",
+    "Row",
+    "median_of_ratios",
+    "median_row",
+    "read_findings",
+    "read_results",
+    "write_findings",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +65,11 @@ def median_row(bench: str, subject: str, unit: str, values: Sequence[float], mod
     middle = statistics.median(values)
     spread = (max(values) - min(values)) / middle if middle else 0.0
     return Row(bench, "tuple", mode, subject, float(f"{middle:.4g}"), unit, len(values), round(spread, 3))
+
+
+def median_of_ratios(values: Iterable[float], others: Iterable[float]) -> float:
+    """Return the median of the ratios of values that were measured in pairs."""
+    return statistics.median(one / other for one, other in zip(values, others, strict=True))
 
 
 def write_findings(findings: Findings, path: Path, pace: Pace, before: Findings | None = None) -> None:

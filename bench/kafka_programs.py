@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import Counter
@@ -26,7 +27,8 @@ def value_of(number: int) -> bytes:
 
 
 def _consume(servers: str, topic: str, records: int) -> float:
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"})
+    group = f"{topic}-{os.getpid()}"  # of this run alone: another one would go on behind the offsets that it commits
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
     counts = Counter[bytes | None]()
     done, begin_s = 0, 0.0

@@ -10,19 +10,26 @@ __all__ = ["GATEWAY", "OTHER", "PARTS", "PART_OF", "USER", "ZMQ", "part_of"]
 
 USER = "user code"
 _FILES = {
-    "calls and emits": (
-        "batch_processor batch_reader bolt_output bolt_runner generated_emit emitter key_encoding key_group out_stream "
-        "pacing runner spout_runner stream_routes task task_context task_metrics tuple tuple_pool user_component"
-    ),
-    "serialisation": "batch_codec serializers",
-    "routing": "frame instance_links outlet peer_links peer_session router stream_manager",
-    "ledger": (
-        "ack_outcomes ack_routing batch_arrays bolt_acks flush_arrays ledger pending_roots tracked_batch "
-        "tracked_stream tracking tracking_arrays"
-    ),
+    "emit": "column_output emitter generated_emit key_encoding key_group plain_output",
+    "root bookkeeping": "flush_arrays kept_rows kept_stream pending_roots tracked_stream",
+    "grouping and flush": "out_stream stream_origin stream_routes",
+    "encode": "",
+    "decode": "batch_reader received_batches",
+    "pool": "tuple tuple_pool",
+    "process": "batch_processor bolt_output bolt_runner emit_lock pacing runner spout_runner task task_context "
+    "task_metrics task_time user_component",
+    "ack": "batch_arrays bolt_acks tracked_batch",
+    "routing": "instance_links outlet peer_links peer_session router stream_manager",
+    "frames": "frame frame_limits tracking tracking_arrays",
+    "ledger": "ack_outcomes ack_routing ledger",
+    "complete": "",
     "sockets": "data_queue flow_limits gateway link queue_capacity reactor session socket wakeup",
 }
 PART_OF = {f"{name}.py": part for part, names in _FILES.items() for name in names.split()}
+_CODEC = "codec"
+"""The folder whose functions encode, or decode if their name begins with one of `_DECODES`."""
+_DECODES = ("decode", "is_batch", "columns", "read", "rows_of")
+_CALLBACKS = "RootCallbacks."
 _USER_FILES = frozenset(path.name for path in TOPOLOGIES.glob("*.py"))
 GATEWAY = "gateway thread"
 ZMQ = "ZeroMQ's threads"
@@ -36,7 +43,9 @@ def part_of(filename: str, function: str) -> str:
     """Return the part of one function."""
     path = Path(filename)
     if filename == "<string>":
-        return "calls and emits" if "emit" in function or "add" in function else OTHER
-    if "heron" in path.parts:
-        return PART_OF.get(path.name, OTHER)
-    return USER if path.name in _USER_FILES else OTHER
+        return "emit" if "emit" in function or "add" in function else OTHER
+    if "heron" not in path.parts:
+        return USER if path.name in _USER_FILES else OTHER
+    if path.parent.name == _CODEC:
+        return "decode" if function.rpartition(".")[2].lstrip("_").startswith(_DECODES) else "encode"
+    return "complete" if function.startswith(_CALLBACKS) else PART_OF.get(path.name, OTHER)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
+import json
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 
-from bench.bench_kind import Bench
-from bench.findings import Findings, Pace, median_row
+from bench.bench_kind import Bench, alternate
+from bench.findings import Findings, Pace, median_of_ratios, median_row
 from bench.job import ATLEAST, LAST, Job
 from bench.records import BenchError
 from bench.trial import Trial
@@ -16,24 +17,27 @@ from bench.window import WindowUse, add_windows, ratios_of, use_in_window
 __all__ = ["PoisonRecords"]
 
 _START_WITHIN_S = 60.0
-_WINDOW_S = 10.0  # many times the longest wait of a replay, so that as many records are given up as fail first
+_SETTLE_S = 1.0  # after a change: the roots that failed before are settled
 _FAILURES = 3 / 99  # of the poison, for each good record
 _NONE, _REPLAY, _POISON = _SUBJECTS = ("without replays", "replays, nothing fails", "replays, 1 % always fails")
-_ARGUMENTS = {_NONE: (), _REPLAY: ("--replay", "1"), _POISON: ("--replay", "1", "--poison", "1")}
+_WINDOWS = {(): (_NONE, _NONE), ("--replay", "1"): (_REPLAY, _POISON, _POISON, _REPLAY)}  # by the arguments of a run
 
 
 @dataclass(frozen=True)
 class PoisonRecords(Bench):
-    """Counts the good records in a window. Runs alternate, because the speed of the machine drifts."""
+    """Counts the good records in windows. Runs alternate, and in the run with replays windows with and without poison.
+
+    The speed of the machine changes less from one window to the next than from one run to the next.
+    """
 
     name: str
 
     def run(self, pace: Pace) -> Findings:
         """See `Bench.run`."""
         windows: defaultdict[str, list[WindowUse]] = defaultdict(list)
-        for number in range(pace.pairs):
-            for subject in _SUBJECTS[:: -1 if number % 2 else 1]:  # the later run may find a warmer machine
-                windows[subject].append(_window(subject, pace))
+        for runs in alternate([*_WINDOWS], pace.pairs, partial(_run, pace)).values():
+            for subject, found in (each for run in runs for each in run):
+                windows[subject].append(found)
         findings = Findings()
         for subject in _SUBJECTS:
             add_windows(findings, self.name, subject, windows[subject], ATLEAST)
@@ -42,23 +46,31 @@ class PoisonRecords(Bench):
             for poison, none in zip(windows[_POISON], windows[_REPLAY], strict=True)
         ]
         findings.rows.append(median_row(self.name, "a failure", "CPU us", per_failure_us, ATLEAST))
-        findings.ratios["poison.tuple.atleast.failure_in_good_records"] = statistics.median(
-            us / none.cpu_s for us, none in zip(per_failure_us, windows[_REPLAY], strict=True)
+        findings.ratios["poison.tuple.atleast.failure_in_good_records"] = median_of_ratios(
+            per_failure_us, [each.cpu_s for each in windows[_REPLAY]]
         )
         findings.ratios.update(ratios_of("replay.tuple.atleast", windows[_REPLAY], windows[_NONE]))
         findings.ratios.update(ratios_of("poison.tuple.atleast", windows[_POISON], windows[_REPLAY]))
         return findings
 
 
-def _window(subject: str, pace: Pace) -> WindowUse:
-    job = Job("poison_records", _ARGUMENTS[subject])
+def _run(pace: Pace, arguments: tuple[str, ...]) -> list[tuple[str, WindowUse]]:
+    """The subjects and windows of a run."""
+    job, found = Job("poison_records", arguments).in_mode(ATLEAST), list[tuple[str, WindowUse]]()
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
         trial.wait_until(lambda _: trial.records.has_begun(LAST, 1), _START_WITHIN_S)
-        trial.wait(pace.warm_up_s + 1.0)  # numpy is loaded, and the first records are given up
-        found = use_in_window(trial, max(pace.window_s, _WINDOW_S), 1)
-        report, good = trial.end(), job.compare(trial.records)
-    failed, expected = report["words"]["failed"], round(good * _FAILURES) if subject == _POISON else 0
-    if failed != expected:
-        msg = f"{subject}: {failed} failures of {good} good records, expected {expected}"
+        trial.wait(pace.warm_up_s + job.warm_up_s())
+        poison = trial.records.folder / "poison"
+        for subject in _WINDOWS[arguments]:
+            if subject == _POISON:
+                poison.touch()
+            else:
+                poison.unlink(missing_ok=True)
+            trial.wait(_SETTLE_S)
+            found.append((subject, use_in_window(trial, pace.window_s, 1)))
+        report, raised = trial.end(), json.loads((trial.records.folder / "raised").read_text(encoding="utf-8"))
+        job.compare(trial.records)
+    if report["words"]["failed"] != raised or bool(raised) != bool(arguments):
+        msg = f"{arguments}: {report['words']['failed']} failures, but the bolt raised {raised} times"
         raise BenchError(msg)
     return found

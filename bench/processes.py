@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["ProcessUse", "ThreadUse", "processes_of", "processes_of_home", "threads_of"]
+__all__ = ["ProcessUse", "ThreadUse", "cpu_s", "processes_of", "processes_of_home", "threads_of"]
 
 _STREAM_MANAGER = "stream manager"
 _ROLES = {
@@ -88,6 +88,12 @@ def threads_of(processes: Iterable[ProcessUse]) -> dict[int, ThreadUse]:
     return found
 
 
+def cpu_s(process: psutil.Process) -> float:
+    """Return the processor seconds that a process has used."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
 def _thread_name(pid: int, thread_id: int) -> str:
     try:
         return Path(f"/proc/{pid}/task/{thread_id}/comm").read_text(encoding="utf-8").strip()
@@ -96,8 +102,7 @@ def _thread_name(pid: int, thread_id: int) -> str:
 
 
 def _use(process: psutil.Process) -> tuple[float, int]:
-    times = process.cpu_times()
-    return times.user + times.system, process.memory_info().rss
+    return cpu_s(process), process.memory_info().rss
 
 
 def _role(arguments: list[str]) -> tuple[str, bool]:

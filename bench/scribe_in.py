@@ -6,22 +6,22 @@ on two cores the other processes of a topology take the time that its rate would
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 
 import psutil
 
-from bench.bench_kind import Bench
-from bench.findings import Findings, Pace, median_row
+from bench.bench_kind import Bench, alternate
+from bench.findings import Findings, Pace, median_of_ratios, median_row
 from bench.job import ATLEAST, ATMOST, LAST, Job
+from bench.processes import cpu_s
 from bench.records import BenchError, Records
 from bench.trial import Trial
 from bench.window import use_in_window
@@ -56,11 +56,7 @@ class ScribeIn(Bench):
 
     def run(self, pace: Pace) -> Findings:
         """See `Bench.run`."""
-        found: defaultdict[str, list[_Use]] = defaultdict(list)
-        for number in range(pace.pairs):
-            for subject in (_LOOP, *_COLLECTORS)[:: -1 if number % 2 else 1]:
-                job = _COLLECTORS.get(subject)
-                found[subject].append(_loop(pace) if job is None else _collector(job, pace))
+        found = alternate((_LOOP, *_COLLECTORS), pace.pairs, partial(_measure, pace))
         findings = Findings()
         for subject, uses in found.items():
             label = (
@@ -70,17 +66,16 @@ class ScribeIn(Bench):
             findings.rows.append(median_row(self.name, label, "messages/s", [each.per_s for each in uses], mode))
             findings.rows.append(median_row(self.name, label, "CPU us/message", [each.cpu_us for each in uses], mode))
         for subject in _COLLECTORS:
-            pairs = list(zip(found[subject], found[_LOOP], strict=True))
-            findings.ratios[f"scribe.in.{subject}.vs_loop"] = statistics.median(
-                one.per_s / loop.per_s for one, loop in pairs
-            )
-            findings.ratios[f"scribe.in.{subject}.cpu_vs_loop"] = statistics.median(
-                one.cpu_us / loop.cpu_us for one, loop in pairs
-            )
+            for key, figure in (("vs_loop", "per_s"), ("cpu_vs_loop", "cpu_us")):
+                one, loop = ([getattr(each, figure) for each in found[name]] for name in (subject, _LOOP))
+                findings.ratios[f"scribe.in.{subject}.{key}"] = median_of_ratios(one, loop)
         return findings
 
 
-def _collector(job: Job, pace: Pace) -> _Use:
+def _measure(pace: Pace, subject: str) -> _Use:
+    if subject == _LOOP:
+        return _loop(pace)
+    job = _COLLECTORS[subject]
     with Trial(job.topology, *job.arguments, engine=pace.engine) as trial:
         folder = trial.records.folder / "collectors"
         trial.wait_until(lambda _: folder.exists() and bool(announced(folder)), _START_WITHIN_S)
@@ -100,9 +95,9 @@ def _loop(pace: Pace) -> _Use:
             port = (folder / "port").read_text(encoding="utf-8")
             with _running("load", f"127.0.0.1:{port}"):
                 sleep(pace.warm_up_s)
-                start_s, before_s = monotonic(), _cpu_s(collector)
+                start_s, before_s = monotonic(), cpu_s(collector)
                 sleep(pace.window_s)
-                end_s, after_s = monotonic(), _cpu_s(collector)
+                end_s, after_s = monotonic(), cpu_s(collector)
                 _wait_for(lambda: records.last_note_s(LAST, 1) > end_s)
             messages = records.total_at(LAST, end_s) - records.total_at(LAST, start_s)
     return _Use(messages / (end_s - start_s), (after_s - before_s) / messages * 1e6)
@@ -124,8 +119,3 @@ def _wait_for(holds: Callable[[], object]) -> None:
             msg = f"the loop by hand did not count within {_START_WITHIN_S:g} s"
             raise BenchError(msg)
         sleep(_LOOK_S)
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    times = process.cpu_times()
-    return float(times.user + times.system)

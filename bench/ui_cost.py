@@ -22,6 +22,7 @@ import psutil
 from bench.bench_kind import Bench
 from bench.findings import Findings, Pace, median_row
 from bench.job import LAST, Job
+from bench.processes import cpu_s
 from bench.records import BenchError
 from bench.trial import Trial
 from bench.window import WindowUse, add_windows, ratios_of, use_in_window
@@ -61,9 +62,9 @@ class UiCost(Bench):
                         process.send_signal(signal.SIGSTOP if state == "off" else signal.SIGCONT)
                         page.open(is_open=state == "a page")
                         trial.wait(_BETWEEN_S)
-                        start_s, used_s = monotonic_s(), _cpu_s(process)
+                        start_s, used_s = monotonic_s(), cpu_s(process)
                         windows[state].append(use_in_window(trial, pace.window_s, tasks))
-                        shares[state].append((_cpu_s(process) - used_s) / (monotonic_s() - start_s))
+                        shares[state].append((cpu_s(process) - used_s) / (monotonic_s() - start_s))
                 process.send_signal(signal.SIGCONT)
             self.job.check(trial.records, trial.end())
         findings = Findings()
@@ -81,11 +82,6 @@ class UiCost(Bench):
                 ]
                 findings.ratios[f"{key}.processors_left"] = 1.0 - statistics.median(taken)
         return findings
-
-
-def _cpu_s(process: psutil.Process) -> float:
-    used = process.cpu_times()
-    return float(used.user + used.system)
 
 
 @contextmanager

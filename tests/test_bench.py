@@ -159,7 +159,11 @@ def test_the_parts_of_a_profile_name_files_that_exist() -> None:
     assert set(PART_OF) <= sources
     assert part_of("/src/heron/stmgr/ledger.py", "Ledger.update") == "ledger"
     assert part_of("/run/c1/package/simplified_word_count.py", "WordSpout.next_tuple") == "user code"
-    assert part_of("<string>", "make.<locals>.emit") == "calls and emits"
+    assert part_of("<string>", "make.<locals>.emit") == "emit"
+    assert part_of("/src/heron/instance/codec/serializers.py", "PickleSerializer.decode") == "decode"
+    assert part_of("/src/heron/instance/codec/batch_codec.py", "encode_rows") == "encode"
+    assert part_of("/src/heron/instance/acks/pending_roots.py", "RootCallbacks._ack") == "complete"
+    assert part_of("/src/heron/instance/acks/pending_roots.py", "PendingRoots.open") == "root bookkeeping"
 
 
 def test_the_engine_of_another_tree_is_run_from_its_own_environment() -> None:

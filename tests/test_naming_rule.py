@@ -25,7 +25,7 @@ FAMILIES = {
 }  # fmt: skip
 LIBRARIES = {
     "cli", "driver-kit", "hdfs-kit", "load-replay", "packing-kit", "s3-kit", "scheduler-kit", "simulator", "spark-kit",
-    "streamlet", "testing", "testing-servers",
+    "speedups", "streamlet", "testing", "testing-servers",
 }  # fmt: skip
 DISTRIBUTIONS = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
 PLUGINS = [folder for folder in DISTRIBUTIONS if folder.name not in LIBRARIES]
@@ -77,7 +77,8 @@ def test_distribution_has_the_folders_name(folder: Path) -> None:
 @pytest.mark.parametrize("folder", PACKAGES, ids=folder_name)
 def test_folder_holds_exactly_its_own_typed_import_package(folder: Path) -> None:
     """Import packages are flat: two plugins can never own parts of the same package."""
-    assert [path.name for path in (folder / "src").iterdir() if path.is_dir()] == [import_name(folder)]
+    names = [path.name for path in (folder / "src").iterdir() if path.is_dir() and path.suffix != ".egg-info"]
+    assert names == [import_name(folder)]
     assert (folder / "src" / import_name(folder) / "py.typed").is_file()
 
 

@@ -29,6 +29,7 @@ _SPARK = {
     "spark, words from python": "Structured Streaming, words from Python",
     "spark, counted in python": "Structured Streaming, words and counts in Python",
 }
+_BESIDE_STORM = ("Heron, in Java", "Heron, in Java, at least once")
 _PYTHON = ("bytewax", "pathway", "spark, counted in python")
 
 
@@ -88,10 +89,10 @@ def read_comparison(path: Path) -> Comparison | None:
 
 
 def compare(pace: Pace, names: Sequence[str], say: Callable[[str], None]) -> Comparison:
-    """Run every subject in turn, `pace.pairs` times; `names` are systems, or all."""
+    """Run every subject in turn, `pace.pairs` times; `names` are systems, or all. Storm brings our words in Java."""
     found = Comparison(datetime.datetime.now(datetime.UTC).date().isoformat(), machine())
     subjects = {**_ours(), **_others(found)}
-    wanted = {*_ours(), *names}
+    wanted = {*_ours(), *names, *(_BESIDE_STORM if "storm" in names else ())}
     usual = subjects.keys() - {peer.name for peer in MORE_PEERS}
     chosen = {
         name: run for name, run in subjects.items() if (wanted & {name, name.split(",")[0]} if names else name in usual)
@@ -143,7 +144,7 @@ def _others(found: Comparison) -> dict[str, Callable[[Pace], float]]:
         name = peer.subject or peer.name
         found.versions[name] = peer.version
         runs[name] = partial(_rate, peer)
-    for name, mode in (("Heron, in Java", ATMOST), ("Heron, in Java, at least once", ATLEAST)):
+    for name, mode in zip(_BESIDE_STORM, (ATMOST, ATLEAST), strict=True):
         found.versions[name] = "this tree"  # it is left out where there is no Java
         runs[name] = partial(rate_in_java, mode)
     for name, variant in _SPARK.items():

@@ -59,6 +59,7 @@ from heron.ipc.wakeup import Wakeup
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack, unpack
 from heron.kernel.queue_capacity import QueueCapacity
+from heron.planner.code_change import decode_change
 from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.spi.driver import DriverRef
@@ -228,7 +229,11 @@ def topology_manager(frame: bytes) -> None:
         "long_call": long_call_report,
         "metrics_publish": record_of,
         "stmgr_hello": location_of,
-        "begin_update": lambda each: (decode_packing_plan(each.document, "p"), decode_owners(each.owners or b"{}")),
+        "begin_update": lambda each: (
+            decode_packing_plan(each.document, "p"),
+            decode_owners(each.owners or b"{}"),
+            each.code and decode_change(each.code),
+        ),
         "change_config": lambda each: decode_changes(each.document),
         "plan": lambda each: decode_physical_plan(each.document, "p"),
         "container_tasks": lambda each: decode_tasks(each.document),
@@ -274,6 +279,7 @@ def _documents() -> Iterable[Decoder]:
         "tasks": decode_tasks,
         "owners": decode_owners,
         "changes": decode_changes,
+        "code": decode_change,
     }
     deep = b'{"unknown":' + b"[" * 3000 + b"]" * 3000 + b"}"
     candidates = (*golden("*.json"), b"{}", b"[]", deep)

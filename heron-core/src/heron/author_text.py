@@ -29,7 +29,6 @@ __all__ = [
     "named_error",
     "names_secret",
     "number_or_class",
-    "raised_at",
     "short_text",
     "traceback_text",
     "without_middle",
@@ -114,22 +113,6 @@ def error_text(error: BaseException) -> str:
 def named_error(error: BaseException) -> str:
     """The class and the text of an exception."""
     return f"{class_name(error)}: {error_text(error)}"
-
-
-def raised_at(doing: str, error: BaseException, *, by_caller: bool = False) -> tuple[object, ...]:
-    """What was called, the class of its exception, and each frame's code and instruction: equal if the lines are.
-
-    With `by_caller`, the first frame is the caller's, which makes this call at one place, and is left out.
-    """
-    trace = error.__traceback__
-    if trace is None:
-        return doing, type(error)
-    if by_caller:
-        trace = trace.tb_next or trace
-    places: list[object] = [doing, type(error), trace.tb_frame.f_code, trace.tb_lasti]
-    while (trace := trace.tb_next) is not None:
-        places += (trace.tb_frame.f_code, trace.tb_lasti)
-    return tuple(places)
 
 
 def traceback_text(error: BaseException, most: int = _LONGEST_TRACE) -> str:

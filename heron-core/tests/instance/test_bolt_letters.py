@@ -21,6 +21,7 @@ from heron.instance.gateway.gateway import Gateway
 from heron.instance.queues.data_queue import LettersAsked
 from heron.instance.state.held_letters import HeldLetters
 from heron.instance.task import Task
+from heron.instance.user.failure_places import FailurePlace
 from heron.ipc import control_pb2 as pb
 from heron.ipc.documents.letter_line import LetterLine, decode_letters_answer
 from heron.ipc.envelope import Envelope
@@ -241,7 +242,7 @@ def test_a_batch_of_columns_is_one_letter(tmp_path: Path) -> None:
     acks, batch = runner._output.acks, pa.record_batch({"v": [1, 2, 3]})
     assert isinstance(acks, LetterAcks)
     acks.begin_columns(batch, None, (), ("spout", "blocks"))
-    acks.blame(batch, "process_columns", ValueError("poison"), ())
+    acks.blame(batch, "process_columns", ValueError("poison"), FailurePlace())
     acks.settle_columns(batch, acked=False)
     acks.settle()
     running.checkpoint(1)
@@ -263,7 +264,7 @@ def test_a_batch_of_columns_that_is_failed_before_its_exception_is_one_letter(tm
     acks, batch = runner._output.acks, pa.record_batch({"v": [1, 2, 3]})
     acks.begin_columns(batch, None, (), ("spout", "blocks"))
     acks.settle_columns(batch, acked=False)
-    acks.blame(batch, "process_columns", ValueError("poison"), ())
+    acks.blame(batch, "process_columns", ValueError("poison"), FailurePlace())
     acks.settle_columns(batch, acked=False)
     acks.settle()
     running.checkpoint(1)

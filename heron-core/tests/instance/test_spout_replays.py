@@ -25,7 +25,7 @@ from heron.instance.output.emitter import SpoutEmitter
 from heron.instance.queues.data_queue import LettersAsked
 from heron.instance.replay.kept_roots import KeptRoot
 from heron.instance.replay.letter_store import TaskName
-from heron.instance.replay.pickled_letter import LetterRow, letter_line
+from heron.instance.replay.pickled_letter import LetterRow, letter_line, letter_row
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.spout_replays import SpoutReplays
 from heron.instance.spout_runner import SpoutRunner
@@ -149,11 +149,12 @@ def test_a_root_that_the_author_does_not_let_out_again_becomes_a_dead_letter() -
     while replays.waiting:
         clock.advance(1.0)
         replays.emit_due(10)
-    (letter,) = store.letters
+    letter = DeadLetter(*store.letters[0])
+    assert len(store.letters) == 1
     assert (letter.tup_id, letter.failures, letter.component) == ("id", 3, "lines")
     assert letter.error == "LookupError: no such shard"
     assert replays.replayer.kept_bytes == 0
-    store.stored["1-0-1"] = letter_line(letter, "1-0-1", "lines")
+    store.stored["1-0-1"] = letter_line(letter_row(letter), "1-0-1", "lines")
     for _ in range(2):
         assert replays.take_letters(["1-0-1"], drop=False) == {"1-0-1": "LookupError: no such shard"}
         assert [*store.stored] == ["1-0-1"], "it stays"
@@ -352,7 +353,9 @@ def replayed(store: Kept, count: int) -> tuple[SpoutReplays, Emitting]:
     name, policy = TaskName("lines", 1, 0), ReplayPolicy(0, 0.01, 1000)
     replays = SpoutReplays(policy, name, cast("SpoutEmitter", emitter), pending, store, clock.monotonic_s)
     letter = DeadLetter([1], "default", "id", 3, "failed", "check", 4, "ValueError: no", "", 5.0, 5.0)
-    store.stored = {f"1-0-{number}": letter_line(letter, f"1-0-{number}", "lines") for number in range(count)}
+    store.stored = {
+        f"1-0-{number}": letter_line(letter_row(letter), f"1-0-{number}", "lines") for number in range(count)
+    }
     assert replays.take_letters([*store.stored], drop=False) == dict.fromkeys(store.stored, "")
     return replays, emitter
 

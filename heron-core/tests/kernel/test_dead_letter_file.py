@@ -11,7 +11,7 @@ import pytest
 
 from heron.api.dead_letter import DeadLetter
 from heron.errors import SerializationError
-from heron.instance.replay.pickled_letter import letter_line, values_of
+from heron.instance.replay.pickled_letter import letter_line, letter_row, values_of
 from heron.ipc.documents.letter_line import LetterLine
 from heron.kernel.dead_letter_file import DeadLetterFile, letter_files
 
@@ -21,7 +21,7 @@ def letter(values: object) -> DeadLetter:
 
 
 def line(number: int, values: object = None) -> LetterLine:
-    return letter_line(letter([number] if values is None else values), f"1-0-{number}", "lines")
+    return letter_line(letter_row(letter([number] if values is None else values)), f"1-0-{number}", "lines")
 
 
 def file_in(folder: Path, most_bytes: int = 1 << 20) -> DeadLetterFile:

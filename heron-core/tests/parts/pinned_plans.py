@@ -13,6 +13,7 @@ from heron.api.definition import (
     StreamDefinition,
     TopologyDefinition,
 )
+from heron.planner.code_change import CodeChange
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import ContainerPlan, InstancePlan, PackingPlan, Resource
 from heron.planner.physical_plan import (
@@ -29,8 +30,10 @@ from heron.planner.physical_plan import (
 
 __all__ = [
     "PACKING",
+    "PACKING_WITH_PACKAGES",
     "PHYSICAL",
     "PHYSICAL_WITH_CHECKPOINTS",
+    "PHYSICAL_WITH_CODE",
     "PHYSICAL_WITH_KEYS",
     "PHYSICAL_WITH_REGIONS",
     "PHYSICAL_WITH_UNDIVIDED",
@@ -73,6 +76,14 @@ PACKING = PackingPlan(
         ContainerPlan(2, (InstancePlan("word", 2, 1, _RESOURCE),), _RESOURCE),
     ),
     last_task_id=3,
+)
+PACKING_WITH_PACKAGES = replace(
+    PACKING,
+    containers=(
+        PACKING.containers[0],
+        ContainerPlan(2, (InstancePlan("word", 4, 1, _RESOURCE, "file:///packages/2"),), _RESOURCE),
+    ),
+    last_task_id=4,
 )
 PHYSICAL = PhysicalPlan(
     version=3,
@@ -117,4 +128,9 @@ PHYSICAL_WITH_UNDIVIDED = replace(
         (RegionRestore("word", 2, "words-1/7", 6),),
         ("count",),
     ),
+)
+PHYSICAL_WITH_CODE = replace(
+    PHYSICAL_WITH_UNDIVIDED,
+    package="file:///packages/1",
+    code=CodeChange("file:///packages/2", TOPOLOGY, ("word",), (4,), 60.0, "nobody has decided"),
 )

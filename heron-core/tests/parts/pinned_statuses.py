@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from heron.ipc.documents.status import (
     CheckpointStatus,
+    CodeStatus,
     ComponentStatus,
     Culprit,
     KeysStatus,
@@ -21,7 +22,7 @@ from heron.ipc.documents.status import (
     UserErrorStatus,
 )
 
-__all__ = ["FORMER_STATUSES", "STATUS_WITH_SHED"]
+__all__ = ["FORMER_STATUSES", "STATUS_WITH_CODE"]
 
 STATUS = TopologyStatus(
     topology="words",
@@ -92,6 +93,9 @@ STATUS_WITH_SHED = replace(
     STATUS_WITH_USER_ERRORS,
     components=(ComponentStatus("lines", "spout", 1, emitted=12, reported_tasks=1, shed=3),),
 )
+STATUS_WITH_CODE = replace(
+    STATUS_WITH_SHED, code=CodeStatus("file:///packages/2", "canary", ("count",), (4,), "nobody has decided")
+)
 FORMER_STATUSES = {
     "status": STATUS,
     "status-with-processes": STATUS_WITH_PROCESSES,
@@ -104,4 +108,5 @@ FORMER_STATUSES = {
     "status-with-keys": STATUS_WITH_KEYS,
     "status-with-failed-number": STATUS_WITH_FAILED_NUMBER,
     "status-with-user-errors": STATUS_WITH_USER_ERRORS,
+    "status-with-shed": STATUS_WITH_SHED,
 }

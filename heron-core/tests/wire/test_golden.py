@@ -57,15 +57,17 @@ from heron.ipc.frames.tracking_arrays import (
 from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, decode_topology, encode_plan
 from parts.pinned_plans import (
     PACKING,
+    PACKING_WITH_PACKAGES,
     PHYSICAL,
     PHYSICAL_WITH_CHECKPOINTS,
+    PHYSICAL_WITH_CODE,
     PHYSICAL_WITH_KEYS,
     PHYSICAL_WITH_REGIONS,
     PHYSICAL_WITH_UNDIVIDED,
     PHYSICAL_WITH_UPDATE,
     TOPOLOGY,
 )
-from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_SHED
+from parts.pinned_statuses import FORMER_STATUSES, STATUS_WITH_CODE
 from parts.pinned_taken_frames import TAKEN_FRAMES
 from parts.pinned_task_messages import TASK_MESSAGES, TRACED_SEGMENT
 
@@ -284,9 +286,9 @@ TRACKING: dict[str, bytes] = {
 }
 DOCUMENTS: dict[str, bytes] = {
     "topology": encode_plan(TOPOLOGY),
-    "packing-plan": encode_plan(PACKING),
-    "physical-plan-with-undivided": encode_plan(PHYSICAL_WITH_UNDIVIDED),
-    "status-with-shed": encode_status(STATUS_WITH_SHED),
+    "packing-plan-with-packages": encode_plan(PACKING_WITH_PACKAGES),
+    "physical-plan-with-code": encode_plan(PHYSICAL_WITH_CODE),
+    "status-with-code": encode_status(STATUS_WITH_CODE),
     "metrics-table-of-series": encode_metrics(table_of(METRICS_TABLE)),
 }
 
@@ -307,11 +309,13 @@ FILES: dict[str, bytes] = (
 FOR_READING = (
     *(f"{name}.json" for name in FORMER_STATUSES),
     "metrics-table.json",
+    "packing-plan.json",
     "compressed.bin",  # other versions of zlib may write other bytes
     "payload-pickle.bin",
     "physical-plan-with-checkpoints.json",
     "physical-plan-with-keys.json",
     "physical-plan-with-regions.json",
+    "physical-plan-with-undivided.json",
     "physical-plan-with-update.json",
     "physical-plan.json",
 )
@@ -424,7 +428,8 @@ def test_markers_decode(kind: Marker) -> None:
 def test_documents_decode() -> None:
     """Later versions must read the documents in the state manager."""
     assert decode_topology(read("topology.json"), "golden") == TOPOLOGY
-    assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING
+    assert decode_packing_plan(read("packing-plan.json"), "golden") == PACKING  # of an earlier version
+    assert decode_packing_plan(read("packing-plan-with-packages.json"), "golden") == PACKING_WITH_PACKAGES
     for name, plan in {"": PHYSICAL, "-with-update": PHYSICAL_WITH_UPDATE}.items():  # of earlier versions
         assert decode_physical_plan(read(f"physical-plan{name}.json"), "golden") == plan
     with_checkpoints = read("physical-plan-with-checkpoints.json")
@@ -432,9 +437,10 @@ def test_documents_decode() -> None:
     assert decode_physical_plan(read("physical-plan-with-regions.json"), "golden") == PHYSICAL_WITH_REGIONS
     assert decode_physical_plan(read("physical-plan-with-keys.json"), "golden") == PHYSICAL_WITH_KEYS
     assert decode_physical_plan(read("physical-plan-with-undivided.json"), "golden") == PHYSICAL_WITH_UNDIVIDED
+    assert decode_physical_plan(read("physical-plan-with-code.json"), "golden") == PHYSICAL_WITH_CODE
     for name, status in FORMER_STATUSES.items():
         assert decode_status(read(f"{name}.json")) == status
-    assert decode_status(read("status-with-shed.json")) == STATUS_WITH_SHED
+    assert decode_status(read("status-with-code.json")) == STATUS_WITH_CODE
     for name in ("metrics-table", "metrics-table-of-series"):  # the first is of an earlier version
         assert decode_metrics(read(f"{name}.json")) == METRICS_TABLE
 

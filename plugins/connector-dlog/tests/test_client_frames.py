@@ -16,7 +16,7 @@ import pytest
 from heron.errors import UsageError
 from heron_connector_dlog import ClientDiedError, DlogSink, DlogSource, LogNamespace, Record
 from heron_connector_dlog.client_process import ClientProcess
-from heron_connector_dlog.frames import Kind, frame, read, records_of, texts_of, write
+from heron_connector_dlog.frames import Kind, frame, open_writer, read, records_of, texts_of, write
 from heron_connector_dlog.record import BEGIN, Place
 from heron_runtime_jvm.java_program import JavaError
 from heron_testing.waiting import wait_until
@@ -94,6 +94,7 @@ def test_frames_have_the_bytes_of_the_table() -> None:
     assert frame(Kind.MORE, 5, b"x") == b"\0\0\0\6\2\0\0\0\5x"
     assert read("ab", Place(1, 2, 3, 9), 4) == b"\0\0\0\2ab" + struct.pack(">qqqq", 1, 2, 3, 4)
     assert read("", BEGIN, 4) == b"\0\0\0\0" + struct.pack(">qqqq", 0, 0, 0, 4)
+    assert open_writer("ab", "c", takes_over=True) == b"\0\0\0\2ab\0\0\0\1c\1"
     assert write(7, [b"a", b""]) == struct.pack(">qii", 7, 2, 1) + b"a" + struct.pack(">i", 0)
     body = struct.pack(">iqqqqqi", 1, 1, 2, 3, 4, 5, 2) + b"xy"
     assert list(records_of(body, "log")) == [Record("log", Place(1, 2, 3, 4), 5, b"xy")]

@@ -90,18 +90,30 @@ def test_results_are_there_once_whatever_the_task_did_before(
     assert streams.ids("results-0") == [1, 2, 3, 4]
 
 
-def test_second_writer_fences_the_first(streams: LogStreams, new_writer: Callable[[str], StreamWriter]) -> None:
-    """The loser hears it, and what it had on its way is not in the log."""
+def test_second_writer_keeps_the_first_out(streams: LogStreams, new_writer: Callable[[str], StreamWriter]) -> None:
+    """Two writers that live must not fence each other without end. The loser comes back if a checkpoint asks it to."""
     first, second = new_writer("fenced"), new_writer("fenced")
     first.put(b"first")
     assert first.flush() == 1
     assert second.flush() == 1
-    first.put(b"too late")
-    with pytest.raises(FencedError, match="log 'fenced'"):
-        first.flush()
+    first.put(b"waits")
+
+    def is_out() -> bool:
+        first.send()
+        return isinstance(first._trouble, FencedError)
+
+    wait_until(is_out, WITHIN_S, "the loser to hear it")
+    first.send()
     second.put(b"second")
     assert second.flush() == 2
     assert streams.read("fenced") == ["first", "second"]
+    with pytest.raises(FencedError, match="log 'fenced': another writer has taken it over"):
+        first.flush()
+    assert first.flush() == 3
+    assert streams.read("fenced") == ["first", "second", "waits"]
+    second.put(b"third")
+    with pytest.raises(FencedError):
+        second.flush()
 
 
 def test_a_jvm_and_a_bookie_that_die_cost_no_record(

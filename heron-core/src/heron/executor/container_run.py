@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from heron.driver_kit.large_values import open_statemgr
+from heron.driver_kit.loading import open_driver
 from heron.driver_kit.log import configure
 from heron.driver_kit.private_files import make_private_dir
 from heron.driver_kit.process_starter import PROCESS_START, ProcessStarter
@@ -18,6 +19,7 @@ from heron.errors import HeronError, StateError
 from heron.executor.container_keys import ContainerKeys
 from heron.executor.container_processes import container_processes
 from heron.executor.executor import EXIT_ENDED, Executor, ExecutorContext, RoleCommand
+from heron.executor.task_packages import TaskPackages
 from heron.executor.workspace import Workspace
 from heron.ipc.frames.frame_limits import CONTROL_SOCKET_BYTES
 from heron.ipc.machine import REAL_MACHINE, Machine
@@ -31,6 +33,7 @@ from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import ENDED_STATES
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
+from heron.spi.uploader import Uploader
 from heron.state_nodes.document import node_name
 from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan
 from heron.state_nodes.topology_keys import decode_key_ring
@@ -103,14 +106,18 @@ def _run(
         packing = _packing_plan(statemgr, spec.topology)
         processes = container_processes(spec.container_id, packing, settings.standbys, spec.services)
         keys = _keys(statemgr, spec.topology)
-        if spec.container_id > 0:
-            workspace.fetch_package(spec.package_uri, spec.uploader)
+        packages = {each.instance.package for each in processes if each.instance}
+        if packages:
+            uploader = open_driver(spec.uploader, Uploader)
+            for package in sorted(packages):
+                workspace.fetch_package(uploader, package or spec.package_uri, submitted=not package)
     reactor = Reactor(machine=machine)
     sockets = SocketContext(
         max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=settings.network_timeout_s, machine=machine
     )
     hooks = ThreadedHooks(spec.hooks)
-    context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks, starter)
+    fetched = TaskPackages(reactor, workspace, spec.uploader, packages)
+    context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks, starter, fetched)
     executor = Executor(context, processes, command)
 
     def handle_signals() -> None:

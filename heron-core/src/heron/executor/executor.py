@@ -23,6 +23,7 @@ from heron.executor.key_changes import KeyChanges
 from heron.executor.kill_causes import KillCauses
 from heron.executor.location_server import LocationServer
 from heron.executor.process_restarts import ProcessPhase, ProcessRestarts, ProcessState, RestartPolicy
+from heron.executor.task_packages import TaskPackages
 from heron.executor.workspace import Workspace
 from heron.ipc import control_pb2 as pb
 from heron.ipc.endpoint import executor_endpoint, metricsmgr_endpoint
@@ -76,6 +77,7 @@ class ExecutorContext:
     workspace: Workspace
     hooks: Hooks
     starter: ProcessStarter
+    packages: TaskPackages
 
 
 class Executor:
@@ -86,6 +88,7 @@ class Executor:
         self._processes = {process.name: process for process in processes}
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
+        self._loaded: dict[str, str] = {}  # the package of each task that has started
         self._kills = KillCauses(OwnCgroup(), monotonic_s)
         outputs = ChildOutputs(context.reactor, context.settings.output_max_bytes)
         self._children = Children(self._kills.cause, context.starter, outputs)
@@ -147,6 +150,8 @@ class Executor:
         for end in self._children.reap():
             if self._leaving.pop(end.name, None) is not None:
                 _log.info("%s has left: %s", end.name, end.reason)
+                self._loaded.pop(end.name, None)
+                self._context.packages.keep({*map(_package, self._processes.values()), *self._loaded.values()})
             elif self._key_changes.take_renewed(end.name) and self._stopping is None:
                 self._restarts.died(end.name, EXIT_TEMPORARY, "its keys have changed", monotonic_s())
                 self._start(end.name)
@@ -173,6 +178,11 @@ class Executor:
         if not self._restarts.may_start(name):
             return  # the executor stopped while the process waited
         context, process = self._context, self._processes[name]
+        package = _package(process)
+        if package and not context.packages.has(package):
+            context.packages.fetch(package, partial(self._fetched, name))
+            return
+        self._loaded[name] = package
         number = self._incarnation(name)
         try:
             spec_file = self._write_spec(name)
@@ -186,12 +196,21 @@ class Executor:
         self._telemetry.events.note("process-started", name, restarts=str(state.restarts))
         self._report(state)
 
+    def _fetched(self, name: str, error: str) -> None:
+        """The package of a process is there, or cannot be fetched."""
+        if not self._restarts.may_start(name):
+            return  # the executor stops, or an update has removed the process
+        if error:
+            self._died(ChildEnd(name, EXIT_TEMPORARY, error))
+        else:
+            self._start(name)
+
     def _write_spec(self, name: str) -> Path:
-        context, number = self._context, self._incarnation(name)
+        context, number, process = self._context, self._incarnation(name), self._processes[name]
         path = context.workspace.path / f"{name}.json"
         task_ids = tuple(each.task_id for each in self._processes.values() if each.instance)
-        package_dir, ring = context.workspace.package_dir, context.keys.ring
-        write_spec(path, role_spec(self._processes[name], context.spec, ring, task_ids, number, package_dir))
+        package_dir = context.workspace.package_dir(_package(process))
+        write_spec(path, role_spec(process, context.spec, context.keys.ring, task_ids, number, package_dir))
         return path
 
     def _start_last(self) -> None:
@@ -268,7 +287,10 @@ class Executor:
             self._set_tasks(decode_tasks(envelope.container_tasks.document))
 
     def _set_tasks(self, tasks: Sequence[InstancePlan]) -> None:
-        """Starts the tasks that an update has added to this container, and stops those that it has removed."""
+        """Starts the tasks that an update has added to this container, and stops those that it has removed.
+
+        A task that stays may have another package, which it gets when it starts again: its code is the same.
+        """
         wanted = {process.name: process for process in map(instance_process, tasks)}
         present = {name for name, process in self._processes.items() if process.instance}
         for name in present - wanted.keys():
@@ -279,6 +301,7 @@ class Executor:
                 self._context.reactor.after(self._context.settings.stop_grace_s, partial(self._kill_leaving, name))
             else:
                 del self._leaving[name]
+        self._processes |= {name: wanted[name] for name in wanted.keys() & present}
         for name in wanted.keys() - present:
             self._processes[name] = wanted[name]
             self._restarts.add(name)
@@ -323,3 +346,8 @@ class Executor:
             self._context.reactor.stop()
         elif (next_at_s := self._stopping.next_at_s(now_s)) is not None:
             self._context.reactor.after(max(0.0, next_at_s - now_s), self._continue_stopping)
+
+
+def _package(process: ContainerProcess) -> str:
+    """The package of a task; "" is that of the submission, which engine processes do not use."""
+    return process.instance.package if process.instance else ""

@@ -1,6 +1,6 @@
 """The directory of a container in the run directory: created at the start, removed at the end.
 
-RUN/cN/            0700: sockets, spec files of the processes, the unpacked package in pkg/
+RUN/cN/            0700: sockets, spec files of the processes, the unpacked package in pkg/, those of new code in pkg-*/
 RUN/cN.error       one line: why the last attempt of this container ended before it ran
 RUN/cN.*           other files that the parent of the executor has put there for this container. The parent removes
                    them; if it is gone, the executor does
@@ -13,12 +13,12 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from heron.driver_kit.loading import open_driver
+from xxhash import xxh3_64_hexdigest
+
 from heron.driver_kit.private_files import make_private_dir
 from heron.errors import StateError
 from heron.ipc.endpoint import container_dir
 from heron.kernel.package import unpack
-from heron.spi.driver import DriverRef
 from heron.spi.uploader import Uploader
 
 __all__ = ["Workspace"]
@@ -30,7 +30,6 @@ class Workspace:
     def __init__(self, run_dir: Path, container_id: int) -> None:
         self.run_dir = run_dir
         self.path = container_dir(run_dir, container_id)
-        self.package_dir = self.path / "pkg"
         self._started_by = os.getppid()
         self._error = run_dir / f"c{container_id}.error"
 
@@ -49,16 +48,25 @@ class Workspace:
             msg = f"cannot create container directory {self.path}: {error.strerror}"
             raise StateError(msg) from error
 
-    def fetch_package(self, uri: str, ref: DriverRef) -> None:
-        """Downloads and unpacks the topology's package.
+    def package_dir(self, package: str = "") -> Path:
+        """The folder with the files of a package (`InstancePlan.package`); "" is that of the submission."""
+        return self.path / (f"pkg-{xxh3_64_hexdigest(package.encode())}" if package else "pkg")
+
+    def fetch_package(self, uploader: Uploader, uri: str, *, submitted: bool = False) -> None:
+        """Downloads and unpacks a package with new code, or with `submitted` that of the submission.
 
         Raises:
             PackageError: when the package cannot be fetched, or does not match its manifest.
         """
-        package = self.path / "package"
-        open_driver(ref, Uploader).download(uri, package)
-        unpack(package, self.package_dir)
+        folder = self.package_dir("" if submitted else uri)
+        package = folder.with_name(f"{folder.name}.tar.gz")
+        uploader.download(uri, package)
+        unpack(package, folder)
         package.unlink(missing_ok=True)
+
+    def remove_package(self, package: str) -> None:
+        """Removes the files of a package with new code."""
+        shutil.rmtree(self.package_dir(package), ignore_errors=True)
 
     def leave_error(self, reason: str) -> None:
         """Writes, for the scheduler, why this container did not run."""

@@ -11,7 +11,7 @@ from heron.api.bolt import Bolt
 from heron.api.plain_batch import PlainBatch
 from heron.api.plain_components import PlainBolt
 from heron.api.tuple import Tuple
-from heron.author_text import Described, raised_at
+from heron.author_text import Described
 from heron.clock import monotonic_s
 from heron.instance.acks.tracked_batch import UNTRACKED, TrackedBatch
 from heron.instance.bolt_output import BoltOutput
@@ -24,6 +24,7 @@ from heron.instance.input.undecodable_rows import UndecodableRow, report_undecod
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import SliceSize
 from heron.instance.task import Task
+from heron.instance.user.failure_places import FailurePlace
 
 if TYPE_CHECKING:  # topologies without columns need not import them
     from pyarrow import RecordBatch
@@ -49,7 +50,7 @@ class BatchProcessor:
         output: BoltOutput,
         trust: AckTrust,
         between_slices: Callable[[float], None],
-        failed: Callable[[str, BaseException, str, object, tuple[object, ...]], None],
+        failed: Callable[[str, BaseException, str, object, FailurePlace], None],
     ) -> None:
         self._task = task
         self._emitter = emitter
@@ -57,6 +58,7 @@ class BatchProcessor:
         self._trust = trust
         self._between_slices = between_slices
         self._failed = failed
+        self._places = task.errors.places
         self._slice = SliceSize()
         self._keys = task.metrics.keys = KeySample.of(task.index, task.spec.component)
 
@@ -91,7 +93,7 @@ class BatchProcessor:
             with self._emitter.lock.released():
                 component.process_plain(given)
         except BaseException as error:
-            at = raised_at("process_plain", error, by_caller=True)
+            at = self._places.of("process_plain", error, by_caller=True)
             acks.blame(given, "process_plain", error, at)
             acks.settle_rows(given, range(batch.rows), acked=False)
             remedy = "the rows that are not settled are failed, and the task continues"
@@ -123,7 +125,7 @@ class BatchProcessor:
                 if batch.num_rows:
                     self._call_process_columns(component, batch, source)
         except BaseException as error:
-            at = raised_at("process_columns", error, by_caller=True)
+            at = self._places.of("process_columns", error, by_caller=True)
             acks.blame(batch, "process_columns", error, at)
             acks.settle_columns(batch, acked=False)
             remedy = "the batch is failed and the task continues"
@@ -180,9 +182,10 @@ class BatchProcessor:
                 return
             except BaseException as error:
                 self._emitter.failed.append(tup)
-                at = raised_at("process", error, by_caller=True)
+                at = self._places.of("process", error, by_caller=True)
                 self._output.acks.blame(tup, "process", error, at)
-                self._failed("process", error, "the tuple is failed and the task continues", tup, at)
+                if not at.counts():
+                    self._failed("process", error, "the tuple is failed and the task continues", tup, at)
 
     def _call_process_columns(self, component: Bolt, batch: RecordBatch, source: TupleSource) -> None:
         if (calls := self._emitter.hook_calls) is None:

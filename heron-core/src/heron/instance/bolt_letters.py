@@ -15,7 +15,7 @@ import msgspec
 from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.bolt import Bolt
 from heron.api.config import setting
-from heron.api.dead_letter import DeadLetter, FailedRecordError
+from heron.api.dead_letter import FailedRecordError
 from heron.api.plain_batch import PlainBatch
 from heron.api.tuple import Tuple
 from heron.author_text import named_error
@@ -31,6 +31,7 @@ from heron.instance.replay.failure_cause import decode_cause
 from heron.instance.replay.pickled_letter import letter_line, values_of
 from heron.instance.state.held_letters import HeldLetters
 from heron.instance.task import Task
+from heron.instance.user.failure_places import FailurePlace
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT, DEAD_LETTERS_DROPPED
 from heron.ipc.frames.tracking import Cause
@@ -77,12 +78,13 @@ class LetterAcks(BoltAcks):
             size_bytes = int(str(setting(task.config, TOPOLOGY_DEAD_LETTERS_BYTES)))
             file = DeadLetterFile.of_task(Path(spec.log_dir), spec.task_id, size_bytes)
             checkpoints.letters = HeldLetters(file, spec.task_id, task.errors.report)
-        acks = cls(emitter, task.metrics, checkpoints.letters, FailedRows(spec.component, spec.task_id), works)
+        rows = FailedRows(spec.component, spec.task_id, task.errors.places)
+        acks = cls(emitter, task.metrics, checkpoints.letters, rows, works)
         task.metrics.replays, task.take_letters = acks, acks.take_letters
         return acks
 
     def blame(
-        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: tuple[object, ...]
+        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: FailurePlace
     ) -> None:
         """`BoltAcks.blame`. An error with a rule of its own has said what becomes of its records."""
         if isinstance(error, FailedRecordError) and error.stops is not None:
@@ -126,10 +128,9 @@ class LetterAcks(BoltAcks):
             return
         cause, now_s = decode_cause(self._causes.get(id(failed), self._rows.plain)), wall_s()
         origin, stream = source
-        letter = DeadLetter(
-            values, stream, None, 1, "failed", cause.component, cause.task_id, cause.error, cause.trace, now_s, now_s
-        )
-        self.letters.add(msgspec.structs.replace(letter_line(letter, "", origin), tup_id=""))  # nothing has ids
+        why = cause.component, cause.task_id, cause.error, cause.trace
+        line = letter_line((values, stream, None, 1, "failed", *why, now_s, now_s, "", -1), "", origin)
+        self.letters.add(msgspec.structs.replace(line, tup_id=""))  # nothing has ids
 
     def take_letters(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         """`heron.instance.task_telemetry.TakeLetters`."""

@@ -31,7 +31,7 @@ class BoltOutput:
         self.acks = acks
         self._task = task
         self._emitter = emitter
-        self._pacer = FlushPacer(task.settings.linger_s)
+        self._pacer = FlushPacer(task.gateway.linger)
 
     def waits(self) -> bool:
         """Whether tuples or acks wait for a flush."""

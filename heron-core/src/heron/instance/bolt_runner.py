@@ -69,6 +69,7 @@ class BoltRunner(ComponentRunner):
         self._trust = AckTrust(self.specialise, self.user_failed)
         self._output = BoltOutput(task, emitter, self._new_acks())
         emitter.flush_output = self._output.flush_after_linger
+        task.gateway.linger.grow_to(task.settings.queue_target_s / 2)
         self._processor = BatchProcessor(
             task, emitter, self._output, self._trust, self._between_slices, self.user_failed
         )
@@ -312,9 +313,10 @@ class BoltRunner(ComponentRunner):
             self._output.flush(now_s)
 
     def _wait_for_input(self, wait_s: float) -> None:
-        self.emitter.time.waited(
-            TimeUse.PAUSED if self.ended else TimeUse.INPUT, self.task.gateway.data_in.wait(wait_s)
-        )
+        gateway = self.task.gateway
+        if slept_s := gateway.data_in.wait(wait_s):
+            gateway.linger.ran_dry(monotonic_s())
+        self.emitter.time.waited(TimeUse.PAUSED if self.ended else TimeUse.INPUT, slept_s)
 
     def _tick_if_due(self) -> None:
         if self.ended or not self._ticks.is_due():

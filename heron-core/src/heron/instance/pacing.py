@@ -8,13 +8,39 @@ from collections.abc import Callable, Mapping
 from heron.api.api_constants import TOPOLOGY_MAX_SPOUT_PENDING, TOPOLOGY_TICK_TUPLE_FREQ_SECS
 from heron.api.config import setting
 
-__all__ = ["Backoff", "FlushPacer", "RootQuota", "SliceSize", "TickTimer"]
+__all__ = ["Backoff", "FlushPacer", "Linger", "RootQuota", "SliceSize", "TickTimer"]
 
 _FLUSH_DISTANCE_S = 0.0003  # between flushes of a trickle: without it, 100,000 tuples/s are as many frames
+_SHARE_OF_BACKLOG = 0.25  # at most that much later does a tuple arrive because it waits for others
 _SLICE_S = 0.002  # how long `process` is called between two readings of the clock
 _FIRST_SLICE = 8  # tuples
 _LARGEST_SLICE = 4096
 _DEFAULT_PENDING = 60_000  # roots; more gain nothing (measured)
+
+
+class Linger:
+    """How long what a task has emitted may wait for more: longer while its input has a backlog.
+
+    Behind a backlog each tuple has waited longer than that anyway, and small batches would cost all tasks downstream
+    the time that they lack. How old the backlog is, is known without a clock per frame: at most as old as the moment
+    when the input was last empty. The task thread writes, the gateway reads.
+    """
+
+    def __init__(self, usual_s: float) -> None:
+        self._usual_s = self._most_s = usual_s
+        self._dry_s = math.inf
+
+    def grow_to(self, most_s: float) -> None:
+        """Lets the linger grow with the backlog, up to this."""
+        self._most_s = max(self._usual_s, most_s)
+
+    def ran_dry(self, now_s: float) -> None:
+        """Notes that the input was empty until now."""
+        self._dry_s = now_s
+
+    def at(self, now_s: float) -> float:
+        """The linger at this time, in seconds."""
+        return max(self._usual_s, min(self._most_s, _SHARE_OF_BACKLOG * (now_s - self._dry_s)))
 
 
 class FlushPacer:
@@ -23,8 +49,8 @@ class FlushPacer:
     For the task thread, between calls of user code; within a call a timer of the gateway applies.
     """
 
-    def __init__(self, linger_s: float) -> None:
-        self._linger_s = linger_s
+    def __init__(self, linger: Linger) -> None:
+        self._linger = linger
         self._last_s = 0.0
 
     def flushed(self, now_s: float) -> None:
@@ -37,7 +63,7 @@ class FlushPacer:
 
     def linger_is_over(self, now_s: float) -> bool:
         """Whether rows that wait must be flushed now."""
-        return now_s - self._last_s >= self._linger_s
+        return now_s - self._last_s >= self._linger.at(now_s)
 
     def idle_wait_s(self, now_s: float) -> float:
         """Seconds until a task without other work flushes; zero or less: now."""

@@ -27,6 +27,7 @@ from heron.errors import KeyedStateError, UserCodeError
 from heron.instance.output.emitter import Emitter
 from heron.instance.queues.data_queue import Command, FramesRefused, LettersAsked, PlanReceived, SessionOpened
 from heron.instance.task import Task
+from heron.instance.user.failure_places import FailurePlace
 from heron.instance.user.user_component import initialise
 from heron.ipc import control_pb2 as pb
 from heron.ipc.frames.frame import Marker
@@ -144,7 +145,7 @@ class ComponentRunner(ABC):
         error: BaseException,
         remedy: str,
         record: object = None,
-        at: tuple[object, ...] = (),
+        at: FailurePlace | None = None,
         *,
         place: str = "",
     ) -> None:

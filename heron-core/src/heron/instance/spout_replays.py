@@ -204,7 +204,7 @@ class SpoutReplays(OwnReplays):
 
     def _letter(self, given_up: GivenUp, outcome: str, now_s: float, age_s: float) -> LetterRow:
         root, replay, cause = given_up.root, given_up.replay, decode_cause(given_up.cause)
-        return LetterRow(
+        return (
             root.row.rows() if isinstance(root.row, ColumnRoot) else list(self._values(root)),
             root.stream,
             replay.tup_id,
@@ -216,4 +216,6 @@ class SpoutReplays(OwnReplays):
             cause.trace,
             now_s - age_s,
             now_s,
+            "",
+            -1,
         )

@@ -72,7 +72,7 @@ class SpoutRunner(ComponentRunner):
         else:
             self._quota = RootQuota(math.inf, batch_rows, linger_s, monotonic_s)
             self._immediate = ImmediateAcks(component_class, task.metrics, self._callback_failed)
-        self._pacer = FlushPacer(linger_s)
+        self._pacer = FlushPacer(task.gateway.linger)
         self._poll = Backoff(_SHORTEST_POLL_S, _LONGEST_POLL_S)
         self._backoff = Backoff(_FIRST_BACKOFF_S, _LAST_BACKOFF_S)
         self._quiet = False
@@ -128,6 +128,8 @@ class SpoutRunner(ComponentRunner):
     def apply_routes(self) -> None:
         """`ComponentRunner.apply_routes`."""
         origin = self.emitter.origin
+        # A spout that another task replaces emits only what its roots need, and then leaves.
+        self._spout_emitter.ending = self._spout_emitter.ending or self.task.is_removed()
         self._trace_roots()
         if self._immediate is None:
             self.emitter.set_streams(self.task.out_streams(origin, self._replays.make_stream))

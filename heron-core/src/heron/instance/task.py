@@ -69,8 +69,7 @@ class Task:
         self.settings = settings
         self.gateway = gateway
         self.index = PlanIndex(plan, spec.task_id)
-        self.definition: ComponentDefinition = plan.topology.component(spec.component)
-        self.config = merged_config(plan.topology.config, self.definition.config)
+        self.definition, self.config = _definition(plan, spec)
         self.serializers = Serializers(spec.serializers)
         is_spout = self.definition.kind is ComponentKind.SPOUT
         self.telemetry = telemetry = TaskTelemetry(spec, settings, gateway, self._restores, is_spout=is_spout)
@@ -166,7 +165,7 @@ class Task:
             return None
         from heron.instance.acks.failed_rows import FailedRows  # noqa: PLC0415  # most topologies need not import it
 
-        return FailedRows(self.spec.component, self.spec.task_id)
+        return FailedRows(self.spec.component, self.spec.task_id, self.errors.places)
 
     def out_streams(self, origin: StreamOrigin, make: StreamMaker = OutStream) -> list[OutStream]:
         """The task's output streams, with their routes under the present plan."""
@@ -178,8 +177,7 @@ class Task:
     def take_plan(self, plan: PhysicalPlan) -> bool:
         """Replaces the plan by a newer one; whether the streams need new routes."""
         before = self.index.plan
-        self.definition = plan.topology.component(self.spec.component)
-        self.config = merged_config(plan.topology.config, self.definition.config)
+        self.definition, self.config = _definition(plan, self.spec)
         self.index = self.context.index = PlanIndex(plan, self.spec.task_id)
         self._set_owned()
         self._limit_output()
@@ -237,6 +235,13 @@ class Task:
     def _reject(self, stream: str, row: object, error: Exception) -> None:
         self.metrics.failed += 1
         self.errors.rejected(self.definition, stream, row, error)
+
+
+def _definition(plan: PhysicalPlan, spec: InstanceSpec) -> tuple[ComponentDefinition, dict[str, object]]:
+    """The component of a task and its configuration, as the code of the task defines them."""
+    topology = plan.topology_of(spec.task_id)
+    component = topology.component(spec.component)
+    return component, merged_config(topology.config, component.config)
 
 
 def letters_of(task: Task) -> StoredLetters:

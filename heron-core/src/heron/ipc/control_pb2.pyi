@@ -517,16 +517,18 @@ class ChangeState(_message.Message):
     def __init__(self, request_id: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
 
 class BeginUpdate(_message.Message):
-    __slots__ = ("request_id", "base", "document", "owners")
+    __slots__ = ("request_id", "base", "document", "owners", "code")
     REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
     BASE_FIELD_NUMBER: _ClassVar[int]
     DOCUMENT_FIELD_NUMBER: _ClassVar[int]
     OWNERS_FIELD_NUMBER: _ClassVar[int]
+    CODE_FIELD_NUMBER: _ClassVar[int]
     request_id: int
     base: str
     document: bytes
     owners: bytes
-    def __init__(self, request_id: _Optional[int] = ..., base: _Optional[str] = ..., document: _Optional[bytes] = ..., owners: _Optional[bytes] = ...) -> None: ...
+    code: bytes
+    def __init__(self, request_id: _Optional[int] = ..., base: _Optional[str] = ..., document: _Optional[bytes] = ..., owners: _Optional[bytes] = ..., code: _Optional[bytes] = ...) -> None: ...
 
 class ChangeConfig(_message.Message):
     __slots__ = ("request_id", "document")

@@ -6,6 +6,7 @@ roles of a topology run in one process, in an order that a seed decides. Nothing
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -35,6 +36,10 @@ class Machine:
     def lock(self) -> threading.Lock:
         """A new lock on which a thread can sleep."""
         return threading.Lock()
+
+    def pid(self) -> int:
+        """The id of the process."""
+        return os.getpid()
 
     def start_thread(self, name: str, run: Callable[[], object]) -> None:
         """Starts a daemon thread that calls `run` once."""

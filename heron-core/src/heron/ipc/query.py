@@ -203,15 +203,16 @@ class TManagerClient:
         """Requests ``running``, ``paused`` or ``killed``; returns when the new state is stored."""
         self._ask(lambda number: Envelope(change_state=pb.ChangeState(request_id=number, state=state)), timeout_s)
 
-    def begin_update(self, packing: bytes, base: str, owners: bytes, timeout_s: float) -> None:
+    def begin_update(self, packing: bytes, base: str, owners: bytes, code: bytes, timeout_s: float) -> None:
         """Requests the tasks of a packing plan, a document of `heron.state_nodes.plans`.
 
         `base` is the id of the packing plan that it was made from. `owners` are those of key groups, a document of
-        `heron.planner.key_balance`; empty if they follow from the tasks. Returns when the first phase is stored.
+        `heron.planner.key_balance`; empty if they follow from the tasks. `code` is the new code of the new tasks, a
+        document of `heron.planner.code_change`; empty without any. Returns when the first phase is stored.
         """
 
         def question(number: int) -> Envelope:
-            request = pb.BeginUpdate(request_id=number, base=base, document=packing, owners=owners)
+            request = pb.BeginUpdate(request_id=number, base=base, document=packing, owners=owners, code=code)
             return Envelope(begin_update=request)
 
         self._ask(question, timeout_s)

@@ -19,6 +19,8 @@ _PREFIX = "dead-letters-"
 _SUFFIX = ".jsonl"
 _WRITTEN = b'{"written":'
 
+_encode_lines = msgspec.json.Encoder().encode_lines
+
 
 class DeadLetterFile:
     """Lines that are appended to `path`. A full part replaces the older one, ``.1``, whose letters count as dropped.
@@ -50,19 +52,14 @@ class DeadLetterFile:
         Raises:
             OSError: when they cannot be written; the first ones may have been.
         """
-        waiting, room = list[bytes](), self.part_bytes - self._size_bytes()
-        for line in map(_line_of, letters):
-            if waiting and len(line) > room:
-                self._append(waiting)
-                waiting, room = [], self.part_bytes - self._size_bytes()
-            waiting.append(line)
-            room -= len(line)
-        if waiting:
-            self._append(waiting)
-
-    def _append(self, lines: Sequence[bytes]) -> None:
-        self._write(b"".join(lines))
-        self.appended += len(lines)
+        lines = _encode_lines(letters)
+        if len(letters) > 1 and len(lines) > self.part_bytes - self._size_bytes():
+            middle = len(letters) // 2
+            self.append(*letters[:middle])
+            self.append(*letters[middle:])
+        elif letters:
+            self._write(lines)
+            self.appended += len(letters)
 
     def append_once(self, letters: Sequence[LetterLine], checkpoint: int, *, search: bool) -> int:
         """Adds the letters of a checkpoint, and a line that says so; returns how many.
@@ -75,8 +72,7 @@ class DeadLetterFile:
         if search and letters:
             stored = {each.id for each in self.letters()}
             letters = [each for each in letters if each.id not in stored]
-        lines = [*map(_line_of, letters), b"%s%d}\n" % (_WRITTEN, checkpoint)]
-        self._write(b"".join(lines))
+        self._write(b"%s%s%d}\n" % (_encode_lines(letters), _WRITTEN, checkpoint))
         return len(letters)
 
     def last_checkpoint(self) -> int:
@@ -113,7 +109,7 @@ class DeadLetterFile:
 
     def size_of(self, letter: LetterLine) -> int:
         """The bytes that a letter takes in the file."""
-        return len(_line_of(letter))
+        return len(_encode_lines([letter]))
 
     def _size_bytes(self) -> int:
         try:
@@ -126,7 +122,8 @@ class DeadLetterFile:
         size_bytes = self._size_bytes()
         if size_bytes and size_bytes + len(lines) > self.part_bytes:
             if self.older.exists():
-                self.dropped += sum(not _is_mark(each) for each in _lines(self.older))
+                with self.older.open("rb") as older:
+                    self.dropped += sum(not each.startswith(_WRITTEN) for each in older)
             self.path.replace(self.older)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         with open(os.open(self.path, flags, 0o600), "r+b", buffering=0) as file:
@@ -176,7 +173,7 @@ class DeadLetterFile:
                     continue
                 found.append(letter)
                 if (other := changes[letter.id]) is not None:
-                    kept.append(_line_of(other))
+                    kept.append(_encode_lines([other]))
             if found:
                 _check_owner(part)
                 former.append((part, b"".join(line + b"\n" for line in lines)))
@@ -195,10 +192,6 @@ def letter_files(log_dir: Path) -> list[DeadLetterFile]:
     names = {each.name.removesuffix(".1") for each in log_dir.glob(f"{_PREFIX}[0-9]*{_SUFFIX}*")}
     names = {each for each in names if each[len(_PREFIX) : -len(_SUFFIX)].isdecimal()}
     return [DeadLetterFile(log_dir / name) for name in sorted(names)]
-
-
-def _line_of(letter: LetterLine) -> bytes:
-    return msgspec.json.encode(letter) + b"\n"
 
 
 def _is_mark(line: bytes) -> bool:

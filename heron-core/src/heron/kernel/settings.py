@@ -33,7 +33,11 @@ class EngineSettings:
     )
     batch_bytes: int = _int("heron.instance.batch.bytes", 512 * _KIB, "bytes", 1024, "target size of a batch")
     linger_s: float = _float(
-        "heron.instance.linger.s", 0.01, "s", 0.0, "longest time that an emitted tuple waits for further tuples"
+        "heron.instance.linger.s",
+        0.01,
+        "s",
+        0.0,
+        "longest time that an emitted tuple waits for further tuples; more behind a backlog",
     )
     tuple_max_bytes: int = _int(
         "heron.tuple.max.bytes",

@@ -8,5 +8,6 @@ Reading order:
 - what a packing reads: `resource_map` (the resources that a topology asks for) with `amounts`
 - keys: `key_encoding` (the bytes of a key; refuses other types), `key_group`, `key_owners` (the task of each group),
   `key_balance` (groups that move for even loads)
-- changes of a running topology: `plan_update` (other tasks), `runtime_config` (other settings, and which may change)
+- changes of a running topology: `plan_update` (other tasks), `runtime_config` (other settings, and which may change),
+  `code_change` (other code)
 """

@@ -53,12 +53,16 @@ NO_RESOURCE: Final = Resource(0.0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class InstancePlan:
-    """One task: its component, its id (from 1, unique in the topology, never reused), its index (from 0)."""
+    """One task: its component, its id (from 1, unique in the topology, never reused), its index (from 0).
+
+    `package` is the URI of the package with its code; "" is that of the submission. Packings leave it empty.
+    """
 
     component: str
     task_id: int
     component_index: int
     resource: Resource
+    package: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import PackingError
+from heron.planner.code_change import CodeChange
 from heron.planner.key_group import key_groups_of
 from heron.planner.key_owners import KeyOwners, even_owners
 from heron.planner.packing_plan import PackingPlan, check_packing
@@ -174,7 +175,8 @@ class PhysicalPlan:
 
     `tasks` are all members, also those that an update adds or removes. `key_owners` are the owners of the key groups of
     each component that an update has changed; for other components `even_owners` says who they are. Only a topology
-    that takes checkpoints has `checkpoints`.
+    that takes checkpoints has `checkpoints`. `package` is the URI of the package of all tasks, "" for that of the
+    submission; those that run the new code of a `code` change have another.
     """
 
     version: int
@@ -187,6 +189,12 @@ class PhysicalPlan:
     key_owners: dict[str, KeyOwners] = field(default_factory=dict)
     update: PlanUpdate | None = None
     checkpoints: CheckpointPlan | None = None
+    package: str = ""
+    code: CodeChange | None = None
+
+    def topology_of(self, task_id: int) -> TopologyDefinition:
+        """The topology as the code of a task defines it; its streams and groupings are those of all tasks."""
+        return self.code.topology if self.code is not None and task_id in self.code.tasks else self.topology
 
     def precedes(self, other: PhysicalPlan) -> bool:
         """Whether the other is newer. A leader that cannot read the former plan starts with version 1 again."""

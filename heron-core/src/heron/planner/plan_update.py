@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from heron.api.definition import ComponentDefinition, GroupingKind
+from heron.planner.code_change import at_package
 from heron.planner.key_owners import KeyOwners, owners_after
 from heron.planner.packing_plan import ContainerPlan, PackingPlan, Resource, fingerprint
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex, PlanUpdate, UpdatePhase, at_parallelism_of
@@ -67,12 +68,15 @@ def reconciled(plan: PhysicalPlan, packing: PackingPlan) -> tuple[PhysicalPlan, 
     """What a new leader makes of the plan and the packing plan of a former one, which may have died between two writes.
 
     The physical plan is always written first, so its tasks are right. There is one exception: the packing plan may not
-    have the tasks yet that an update adds. Then their resources are not known, and the update is withdrawn.
+    have the tasks yet that an update adds. Then their resources are not known, and the update is withdrawn. The end of
+    a change of the code is in the physical plan alone: then all instances get its package.
     """
     packed = {instance.task_id for _, instance in packing.instances()}
     if plan.update is not None and not packed.issuperset(plan.update.added):
         kept = tuple(task for task in plan.tasks if task.task_id not in plan.update.added)
         plan = replace(plan, tasks=kept, topology=at_parallelism_of(packing, plan.topology), update=None)
+    if plan.code is None:
+        packing = at_package(packing, plan.package)
     strange = packed - {task.task_id for task in plan.tasks}
     return plan, without(packing, strange) if strange else packing
 

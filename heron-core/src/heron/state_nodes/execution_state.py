@@ -24,7 +24,7 @@ class ExecutionState:
     """One run of a topology; `submitted_at_s` is wall-clock seconds.
 
     `package_uri` is "" until the upload is done. `version` is that of the heron-core that submitted the topology. A
-    topology with `deactivated` starts paused.
+    topology with `deactivated` starts paused. `more_packages` are the URIs of packages with new code.
     """
 
     topology: str
@@ -41,6 +41,7 @@ class ExecutionState:
     env: str = ""
     version: str = ""
     deactivated: bool = False
+    more_packages: tuple[str, ...] = ()
 
     @property
     def kill_command(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import socket
 from collections import Counter
 from collections.abc import Mapping
@@ -49,7 +48,8 @@ class StreamManager:
 
     def __init__(self, context: LinkContext) -> None:
         self._context = context
-        self._plan: PhysicalPlan | None = None
+        self.plan: PhysicalPlan | None = None  # by which it routes
+        self.outlets: Mapping[int, Outlet] = context.router.outlets  # what waits for each task, by id
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
         self._lateness = TimerLateness(_CHECK_PERIOD_S, monotonic_s())
@@ -82,16 +82,6 @@ class StreamManager:
         reactor.every(context.settings.metrics_export_s, self._publish)
         reactor.every(_CHECK_PERIOD_S, self._check_due)
         reactor.at_round_end(self._end_round)
-
-    @property
-    def plan(self) -> PhysicalPlan | None:
-        """The plan that it routes by; None before the first."""
-        return self._plan
-
-    @property
-    def outlets(self) -> Mapping[int, Outlet]:
-        """What waits for each task, by id."""
-        return self._context.router.outlets
 
     def _end_round(self) -> None:
         """Sends the segments that this round has gathered, and then the credit that sending them has released."""
@@ -137,7 +127,7 @@ class StreamManager:
             incarnation=spec.incarnation,
             endpoint=endpoint,
             host=socket.gethostname(),
-            pid=os.getpid(),
+            pid=self._context.reactor.machine.pid(),
             tasks=[each for each in self._instances.reports.all() if each not in self._leaving],
             losses=self._reported_losses.total(),
             lost_by_task=self._reported_losses,
@@ -159,7 +149,7 @@ class StreamManager:
         now_s, context = monotonic_s(), self._context
         context.acks.expire()
         self._lateness.fired(now_s)
-        if self._plan is not None and self._plan.checkpoints is not None:
+        if self.plan is not None and self.plan.checkpoints is not None:
             context.paces.adapt(context.router.outlets.values(), now_s)
 
     def _send_heartbeat(self) -> None:
@@ -200,9 +190,9 @@ class StreamManager:
             plan = decode_physical_plan(envelope.plan.document, "plan from the topology manager")
         except StateError as error:
             raise RemoteProtocolError(str(error)) from error
-        if self._plan is not None and plan.precedes(self._plan):
+        if self.plan is not None and plan.precedes(self.plan):
             return
-        index, self._plan = PlanIndex(plan), plan
+        index, self.plan = PlanIndex(plan), plan
         self._forget_stmgrs(index)
         self._context.local.set_plan(index)
         self._context.acks.set_plan(index.plan)
@@ -246,7 +236,7 @@ class StreamManager:
     def _report_loss(self, task_id: int) -> None:
         """Reports a loss at once to a topology manager that restores; hello and heartbeats repeat it."""
         self._reported_losses[task_id] += 1
-        if self._plan is not None and self._plan.checkpoints is not None:
+        if self.plan is not None and self.plan.checkpoints is not None:
             self._send_heartbeat()
 
     def _losses_are_handled(self) -> bool:
@@ -255,9 +245,12 @@ class StreamManager:
         A task that starts under an older plan does not know which checkpoint of its former incarnation is complete: it
         would discard output that has to be committed.
         """
-        orders, spec = self._plan.checkpoints if self._plan is not None else None, self._context.spec
+        orders, spec = self.plan.checkpoints if self.plan is not None else None, self._context.spec
         handled = HandledLosses(spec.container_id, spec.incarnation, self._reported_losses.total())
         return orders is None or handled in orders.losses
+
+    def _forward(self, envelope: Envelope) -> None:
+        self._questions.forward(envelope)
 
     def _forward_report(self, report: pb.TaskReport) -> None:
         if report.phase == pb.TASK_PHASE_LEFT:
@@ -265,16 +258,13 @@ class StreamManager:
         else:
             self._tmanager.send(Envelope(task_report=report))
 
-    def _forward(self, envelope: Envelope) -> None:
-        self._questions.forward(envelope)
-
     def _report_left(self) -> None:
         """Reports the tasks that have left.
 
         This process ends with the last task of its container, so the peers must have all data before. Only the plan
         says whether the container leaves.
         """
-        if not self._leaving or self._plan is None:
+        if not self._leaving or self.plan is None:
             return
         if not self._context.local.container_leaves() or self._peers.have_everything():
             reports, self._leaving = self._leaving, []

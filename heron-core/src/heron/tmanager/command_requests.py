@@ -11,6 +11,7 @@ from heron.ipc.documents.metrics_table import encode_metrics
 from heron.ipc.documents.status import encode_status
 from heron.ipc.documents.traces_table import encode_traces
 from heron.ipc.envelope import Envelope
+from heron.planner.code_change import decode_change
 from heron.planner.key_balance import decode_owners
 from heron.planner.runtime_config import decode_changes
 from heron.state_nodes.plans import decode_packing_plan
@@ -90,7 +91,9 @@ class CommandRequests:
         request = envelope.begin_update
         target = decode_packing_plan(request.document, "the packing plan of an update")
         owners = decode_owners(request.owners) if request.owners else {}
-        return self._confirm(identity, request.request_id, self._leader.update_asked(target, request.base, owners))
+        code = decode_change(request.code) if request.code else None
+        asked = self._leader.update_asked(target, request.base, owners, code)
+        return self._confirm(identity, request.request_id, asked)
 
     def _change_config(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
         request = envelope.change_config

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from heron.author_text import raised_at
 from heron.instance.acks.batch_arrays import BatchAcks
 from heron.instance.acks.failed_rows import FailedRows
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.replay.failure_cause import FailureCause, decode_cause, encode_cause
+from heron.instance.user.failure_places import FailurePlace, FailurePlaces
 from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.ipc.frames.tracking import COUNTER_BITS, MAX_CAUSE_BYTES, NO_CAUSE, cause_lines, parse_cause
 from heron.ipc.frames.tracking_arrays import parse_fail
@@ -35,7 +35,7 @@ def batch(rows: int = 4, tuples: int | None = None, base: int = 100) -> TrackedB
 
 def blame(rows: FailedRows, batch: TrackedBatch, places: Sequence[int], error: Exception) -> None:
     for place in places:
-        rows.blame(batch, place, "process", error, raised_at("process", error))
+        rows.blame(batch, place, "process", error, rows.places.of("process", error))
 
 
 def told(rows: FailedRows, *failed: tuple[TrackedBatch, list[int]]) -> list[tuple[int, int, FailureCause]]:
@@ -57,7 +57,7 @@ def told(rows: FailedRows, *failed: tuple[TrackedBatch, list[int]]) -> list[tupl
 
 def test_each_row_has_its_error_and_the_others_are_failed_by_the_component() -> None:
     """Whatever batch they are in."""
-    rows, first, second = FailedRows("check", BOLT), batch(), batch(base=200)
+    rows, first, second = FailedRows("check", BOLT, FailurePlaces()), batch(), batch(base=200)
     blame(rows, first, (1,), ValueError("poison"))
     blame(rows, second, (0, 3), KeyError("k"))
     found = told(rows, (first, [1, 2]), (second, [0, 1, 3]))
@@ -76,7 +76,7 @@ def test_each_row_has_its_error_and_the_others_are_failed_by_the_component() -> 
 
 def test_a_document_is_sent_once_also_if_other_rows_are_between() -> None:
     """Records with two faults, for example, alternate as they like."""
-    rows, failed = FailedRows("check", BOLT), batch(100)
+    rows, failed = FailedRows("check", BOLT, FailurePlaces()), batch(100)
     blame(rows, failed, range(0, 100, 2), ValueError("x"))
     blame(rows, failed, range(1, 100, 2), KeyError("y"))
     all_rows = [(failed, [*range(100)])]
@@ -91,7 +91,7 @@ def test_a_document_is_sent_once_also_if_other_rows_are_between() -> None:
 
 def test_a_row_without_a_root_does_not_give_its_cause_to_one_with_several() -> None:
     """There are as many roots as failed rows then."""
-    rows, joined = FailedRows("check", BOLT), TrackedBatch(BOLT, 2, 77)
+    rows, joined = FailedRows("check", BOLT, FailurePlaces()), TrackedBatch(BOLT, 2, 77)
     joined.roots = memoryview(struct.pack("<2Q", (SPOUT << COUNTER_BITS) | 100, (SPOUT << COUNTER_BITS) | 101))
     joined.root_rows = memoryview(struct.pack("<2q", 1, 1))
     blame(rows, joined, (0,), ValueError("of the row without a root"))
@@ -101,9 +101,9 @@ def test_a_row_without_a_root_does_not_give_its_cause_to_one_with_several() -> N
 
 def test_the_first_error_of_a_row_counts() -> None:
     """A row of a batch that cannot be decoded has failed before the component fails the others."""
-    rows, first = FailedRows("check", BOLT), batch()
+    rows, first = FailedRows("check", BOLT, FailurePlaces()), batch()
     blame(rows, first, (1,), ValueError("cannot be decoded"))
-    rows.blame_all(first, "process_columns", KeyError("k"), ())
+    rows.blame_all(first, "process_columns", KeyError("k"), FailurePlace())
     blame(rows, first, (2,), ValueError("too late"))
     assert [why.error for _, _, why in told(rows, (first, [0, 1, 2]))] == [
         "KeyError: 'k'",
@@ -119,7 +119,7 @@ def test_an_exception_may_answer_for_every_attribute() -> None:
         def __getattr__(self, name: str) -> str:
             return dict[str, str]()[name]
 
-    rows, first = FailedRows("check", BOLT), batch()
+    rows, first = FailedRows("check", BOLT, FailurePlaces()), batch()
     blame(rows, first, (0,), InfoError("text"))
     assert [why.error for _, _, why in told(rows, (first, [0]))] == ["InfoError: text"]
 
@@ -138,7 +138,7 @@ def poisoned(text: str, *, context: bool = False) -> Exception:
 
 def test_rows_from_one_line_have_their_own_message_and_the_cause_behind_it() -> None:
     """All of them are in one segment."""
-    rows, first = FailedRows("check", BOLT), batch(rows=6)
+    rows, first = FailedRows("check", BOLT, FailurePlaces()), batch(rows=6)
     for place, error in enumerate(
         [poisoned("a"), poisoned("a"), poisoned("b"), poisoned("c", context=True), poisoned("d", context=True)]
     ):
@@ -151,7 +151,7 @@ def test_rows_from_one_line_have_their_own_message_and_the_cause_behind_it() -> 
 @pytest.mark.parametrize("text", ["second", "two\nlines", "", "x" * 1500, "first", "\x00", "\x01" * 900])
 def test_each_row_has_its_own_message_and_the_traceback_that_python_prints(text: str) -> None:
     """The lines of the traceback are formatted once, because that takes longer than the rest."""
-    rows, first = FailedRows("check", BOLT), batch()
+    rows, first = FailedRows("check", BOLT, FailurePlaces()), batch()
     errors = [poisoned("first"), poisoned(text)]
     for place, error in enumerate(errors):
         blame(rows, first, (place,), error)
@@ -164,7 +164,7 @@ def test_each_row_has_its_own_message_and_the_traceback_that_python_prints(text:
 
 def test_a_note_of_an_exception_is_in_its_traceback() -> None:
     """It is no part of the message, and may differ."""
-    rows, first = FailedRows("check", BOLT), batch()
+    rows, first = FailedRows("check", BOLT, FailurePlaces()), batch()
     for place in range(2):
         error = poisoned("a")
         error.add_note(f"in row {place}")
@@ -174,7 +174,7 @@ def test_a_note_of_an_exception_is_in_its_traceback() -> None:
 
 def test_the_tuples_of_a_unit_have_one_root() -> None:
     """A batch of columns with one id."""
-    rows, unit = FailedRows("check", BOLT), batch(rows=1, tuples=3)
+    rows, unit = FailedRows("check", BOLT, FailurePlaces()), batch(rows=1, tuples=3)
     blame(rows, unit, (2,), ValueError("poison"))
     ((_, counter, cause),) = told(rows, (unit, [0]))
     assert (counter, cause.error) == (100, "ValueError: poison")
@@ -182,7 +182,7 @@ def test_the_tuples_of_a_unit_have_one_root() -> None:
 
 def test_causes_are_divided_among_segments_of_bounded_size_and_tasks() -> None:
     """Roots of several tasks may fail together, each of them with a long text."""
-    rows, first, second = FailedRows("check", BOLT), batch(rows=400), batch()
+    rows, first, second = FailedRows("check", BOLT, FailurePlaces()), batch(rows=400), batch()
     second.root_base = (SPOUT + 1) << COUNTER_BITS
     for place in range(400):
         blame(rows, first, (place,), poisoned(f"{place} {'x' * 500}"))
@@ -196,7 +196,7 @@ def test_causes_are_divided_among_segments_of_bounded_size_and_tasks() -> None:
 
 def test_a_message_that_is_no_valid_text_is_told_escaped() -> None:
     """JSON has no lone surrogates."""
-    rows, first = FailedRows("check", BOLT), batch()
+    rows, first = FailedRows("check", BOLT, FailurePlaces()), batch()
     for place, text in enumerate(["a", "\ud800"]):
         blame(rows, first, (place,), poisoned(text))
     assert [cause.error for _, _, cause in told(rows, (first, [0, 1]))] == ["ValueError: a", "ValueError: \\ud800"]

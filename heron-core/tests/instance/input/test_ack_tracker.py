@@ -15,6 +15,7 @@ from heron.instance.acks.failed_rows import FailedRows
 from heron.instance.acks.tracked_batch import UNTRACKED, AckedRows, TrackedBatch
 from heron.instance.input.bolt_acks import AckTracker
 from heron.instance.replay.failure_cause import decode_cause
+from heron.instance.user.failure_places import FailurePlace, FailurePlaces
 from heron.ipc.frames.frame import SegmentKind, parse_segment
 from heron.ipc.frames.tracking import COUNTER_BITS, DERIVED
 from heron.ipc.frames.tracking_arrays import edge_keys, parse_ack, parse_fail
@@ -125,13 +126,13 @@ def test_a_copy_of_a_kept_tuple_settles_nothing_and_is_named(doing: str) -> None
 
 def test_errors_of_what_was_acked_are_forgotten() -> None:
     """A component may ack a batch and then raise; its batches must not stay."""
-    rows = FailedRows("c", TASK)
+    rows = FailedRows("c", TASK, FailurePlaces())
     tracker = AckTracker(Out(), rows)
     for _ in range(3):
-        rows.blame_all(ranged(8_000), "process_columns", ValueError("x"), ())
+        rows.blame_all(ranged(8_000), "process_columns", ValueError("x"), FailurePlace())
         tracker.flush()
     failed = ranged(2)
-    rows.blame(failed, 1, "process", ValueError("text"), ())
+    rows.blame(failed, 1, "process", ValueError("text"), FailurePlace())
     assert [decode_cause(each).error for each in rows.take([(failed, [1])])] == ["ValueError: text"]
 
 

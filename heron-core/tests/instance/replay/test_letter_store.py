@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from heron.api import DeadLetter, FailedRecordError
-from heron.api.dead_letter import DEAD_LETTER_STREAM
 from heron.errors import HeronError
 from heron.instance.replay.letter_store import StoredLetters, TaskName
-from heron.instance.replay.pickled_letter import LetterRow, letter_line
+from heron.instance.replay.pickled_letter import letter_line, letter_row
 from heron.instance.user.user_errors import UserErrors, named_values
 from heron.kernel.dead_letter_file import DeadLetterFile
 
@@ -44,7 +43,7 @@ def test_letters_of_steps_have_ids_of_their_own_and_are_counted_by_step(tmp_path
     """Beside those of a spout with replays in the same file, and of an earlier process of the task."""
     store, earlier = store_in(tmp_path), store_in(tmp_path, 1)
     earlier.add_of_step(of_step(0))
-    store.add({"3-2-1": of_step(1)})
+    store.add({"3-2-1": letter_row(of_step(1))})
     for value, step in ((1, "map-1"), (2, "map-1"), (3, "map-2")):
         store.add_of_step(of_step(value, step))
     lines = list(file_of(tmp_path).letters())
@@ -76,7 +75,7 @@ def test_a_letter_of_a_spout_whose_replays_were_switched_off_stays(tmp_path: Pat
     """It can be dropped."""
     spout = DeadLetter([1], "default", "id", 3, "failed", "check", 4, "ValueError: no", "", 5.0, 5.0)
     store = store_in(tmp_path)
-    file_of(tmp_path).append(letter_line(spout, "3-0-1", "stage"))
+    file_of(tmp_path).append(letter_line(letter_row(spout), "3-0-1", "stage"))
     assert store.take_of_steps(["3-0-1"], drop=False) == {"3-0-1": "its spout has no topology.replay.attempts any more"}
     assert store.take_of_steps(["3-0-1"], drop=True) == {"3-0-1": ""}
 
@@ -100,7 +99,10 @@ def test_exactly_the_letters_that_are_not_written_are_reported(tmp_path: Path) -
     file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
     store = StoredLetters(file, TaskName("lines", 3, 2), lambda *told: lost.append(told[3]), named)
     values = {"3-2-1": ["a"], "3-2-2": ["b" * 7200], "3-2-3": ["c"]}
-    letters = {number: replace(of_step(0), values=each, stream="default", step="") for number, each in values.items()}
+    letters = {
+        number: letter_row(replace(of_step(0), values=each, stream="default", step=""))
+        for number, each in values.items()
+    }
     with files_of_at_most(5000):
         store.add(letters)
     assert lost == [{"line": "b" * 7200}, {"line": "c"}]
@@ -116,7 +118,7 @@ def test_a_letter_that_is_not_written_is_reported_without_secrets(
     errors.shows_values = lambda: shown
     store = StoredLetters(file, TaskName("web", 3, 2), errors.report, named)
     with files_of_at_most(0):
-        store.add({"3-2-1": replace(of_step(0), values=["ada", "hunter2"], stream="logins", step="")})
+        store.add({"3-2-1": letter_row(replace(of_step(0), values=["ada", "hunter2"], stream="logins", step=""))})
     record = "{'name': 'ada', 'password': (hidden)}" if shown else "(hidden)"
     assert f"writing a dead letter with {record} raised" in errors.last
     assert "hunter2" not in capsys.readouterr().err
@@ -127,13 +129,13 @@ def test_letters_that_cannot_be_changed_stay_and_are_reported(tmp_path: Path) ->
     told: list[str] = []
     file = DeadLetterFile.of_task(tmp_path, 3, 20_000)
     store = StoredLetters(file, TaskName("lines", 3, 2), lambda doing, *_: told.append(doing), named)
-    store.add({"3-2-1": of_step("a"), "3-2-2": of_step("b")})
+    store.add({"3-2-1": letter_row(of_step("a")), "3-2-2": letter_row(of_step("b"))})
     before = list(file.letters())
     with files_of_at_most(0):
-        assert not store.change({"3-2-1": None, "3-2-2": of_step("c")})
+        assert not store.change({"3-2-1": None, "3-2-2": letter_row(of_step("c"))})
     assert told == ["changing dead letters"]
     assert store.find(["3-2-1", "3-2-2", "3-2-3"]) == before
-    assert store.change({"3-2-1": None, "3-2-2": of_step("c")})
+    assert store.change({"3-2-1": None, "3-2-2": letter_row(of_step("c"))})
     assert [(each.id, each.shown) for each in file.letters()] == [("3-2-2", ("'c'",))]
     file.path.chmod(0o622)
     with pytest.raises(PermissionError, match="others can write it"):
@@ -165,6 +167,5 @@ def test_an_error_with_a_rule_decides_whether_its_task_ends(default: bool) -> No
 
 def test_a_row_of_a_letter_is_a_tuple_of_the_stream_of_dead_letters() -> None:
     """A bolt makes a `DeadLetter` of it."""
-    values = ([1], "default", "id", 3, "failed", "check", 4, "ValueError: no", "", 5.0, 6.0)
-    assert LetterRow._fields == DEAD_LETTER_STREAM.fields
-    assert DeadLetter(*LetterRow(*values)) == DeadLetter(*values)
+    letter = DeadLetter([1], "default", "id", 3, "failed", "check", 4, "ValueError: no", "", 5.0, 6.0)
+    assert DeadLetter(*letter_row(letter)) == letter

@@ -175,10 +175,10 @@ class Leading(RemoteTopology):
         """Set the answers; the last is repeated."""
         self.statuses, self.events = list(statuses), events
 
-    def begin_update(self, packing: bytes, base: str, owners: bytes = b"") -> None:
+    def begin_update(self, packing: bytes, base: str, owners: bytes = b"", code: bytes = b"") -> None:
         """Note it."""
         assert packing
-        assert not owners
+        assert not owners + code
         self.events.append(f"begin from {base}")
 
     def withdraw_update(self, reason: str) -> None:

@@ -20,7 +20,7 @@ class ClientDiedError(UnreachableError):
 
 
 class FencedError(ConnectorError):
-    """Another writer has opened the log, so this one may write nothing more. The next call opens the log again."""
+    """Another writer has taken the log over, so this one stays out until its task is asked for a checkpoint."""
 
 
 class TruncatedError(ConnectorError):

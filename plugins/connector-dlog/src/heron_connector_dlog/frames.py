@@ -19,11 +19,11 @@ __all__ = [
     "head_of",
     "more",
     "number_of",
+    "open_writer",
     "question",
     "read",
     "records_of",
     "setup",
-    "text_bytes",
     "texts_of",
     "write",
 ]
@@ -67,26 +67,25 @@ def head_of(data: bytes) -> tuple[Kind, int]:
     return Kind(kind), channel
 
 
-def text_bytes(text: str) -> bytes:
-    """A text with its length."""
-    data = text.encode()
-    return _INT.pack(len(data)) + data
-
-
 def setup(uri: str, options: Mapping[str, object]) -> bytes:
     """The body of SETUP."""
-    pairs = [text_bytes(name) + text_bytes(_option(value)) for name, value in options.items()]
-    return text_bytes(uri) + _INT.pack(len(pairs)) + b"".join(pairs)
+    pairs = [_text(name) + _text(_option(value)) for name, value in options.items()]
+    return _text(uri) + _INT.pack(len(pairs)) + b"".join(pairs)
 
 
 def read(stream: str, place: Place, room_bytes: int) -> bytes:
     """The body of READ."""
-    return text_bytes(stream) + _PLACE.pack(*place[:3]) + _LONG.pack(room_bytes)
+    return _text(stream) + _PLACE.pack(*place[:3]) + _LONG.pack(room_bytes)
 
 
 def more(room_bytes: int) -> bytes:
     """The body of MORE."""
     return _LONG.pack(room_bytes)
+
+
+def open_writer(stream: str, owner: str, *, takes_over: bool) -> bytes:
+    """The body of OPEN_WRITER."""
+    return _text(stream) + _text(owner) + (b"\1" if takes_over else b"\0")
 
 
 def write(first_id: int, payloads: Sequence[bytes]) -> bytes:
@@ -99,7 +98,7 @@ def write(first_id: int, payloads: Sequence[bytes]) -> bytes:
 
 def question(name: str, stream: str, number: int) -> bytes:
     """The body of ASK."""
-    return text_bytes(name) + text_bytes(stream) + _LONG.pack(number)
+    return _text(name) + _text(stream) + _LONG.pack(number)
 
 
 def records_of(body: bytes, stream: str) -> Iterator[Record]:
@@ -126,6 +125,11 @@ def texts_of(body: bytes) -> list[str]:
         texts.append(body[at : at + size].decode(errors="replace"))
         at += size
     return texts
+
+
+def _text(text: str) -> bytes:
+    data = text.encode()
+    return _INT.pack(len(data)) + data
 
 
 def _option(value: object) -> str:

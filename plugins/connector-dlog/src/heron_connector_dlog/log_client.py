@@ -24,7 +24,8 @@ TIMEOUT_S = 60.0
 
 _KINDS: dict[str, Callable[[str], HeronError]] = {
     "away": UnreachableError,
-    "fenced": FencedError,
+    "fenced": UnreachableError,  # its writer may still be the owner of the log, and opens it again
+    "taken": FencedError,
     "missing": LogMissingError,
     "refused": ConnectorError,
     "other": ConnectorError,

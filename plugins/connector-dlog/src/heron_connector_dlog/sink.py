@@ -30,8 +30,9 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class DlogSink(TransactionalSink[T_contra]):
     """Writes each element as a record of a log. Task N writes the log ``STREAM-N``, which is created if it is missing.
 
-    A log has one writer: a task fences the one before it, whose process then hears `FencedError`. No other program may
-    write to these logs. Transaction ids count the records.
+    A log has one writer: a task fences the one before it, whose process then hears `FencedError`. That process stays
+    out until it is asked for a checkpoint, which only happens to the current task. No other program may write to these
+    logs. Transaction ids count the records.
 
     Without `folder` an element is written at once. A checkpoint waits until a quorum has everything, so with
     checkpoints nothing is lost, and after a death some records may be there twice. With `folder` records are written

@@ -2,12 +2,16 @@
 
 To open a log fences its former writer, and recovers what that one has written. The last transaction id is then final:
 records up to it are in the log, all others are not. So what was on its way when a connection broke is sent again from
-there, and no record is there twice while this object lives.
+there, and no record is there twice while this object has the log.
+
+The log keeps the name of its owner. A writer takes the log over when it opens it for the first time; later it opens
+the log only if it is still the owner. So of two writers that live, the one that came first stays out.
 """
 
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -15,8 +19,8 @@ from itertools import islice
 
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UnreachableError
-from heron_connector_dlog.errors import ClientDiedError
-from heron_connector_dlog.frames import Kind, number_of, text_bytes, write
+from heron_connector_dlog.errors import ClientDiedError, FencedError
+from heron_connector_dlog.frames import Kind, number_of, open_writer, write
 from heron_connector_dlog.log_client import TIMEOUT_S, Channel, LogClient
 from heron_connector_dlog.reader import StreamReader
 from heron_connector_dlog.record import Place
@@ -38,8 +42,9 @@ class StreamWriter:
     def __init__(self, client: LogClient, stream: str) -> None:
         self.stream = stream
         self._client = client
+        self._owner = secrets.token_hex(8)
         self._channel: Channel | None = None
-        self._last: int | None = None  # the last transaction id that is acknowledged
+        self._last: int | None = None  # the last transaction id that is acknowledged; None while another one may write
         self._held: deque[bytes] = deque()  # behind it
         self._held_bytes = 0
         self._sent = 0  # of those that are held
@@ -52,11 +57,14 @@ class StreamWriter:
 
         Raises:
             ClientDiedError: when the JVM of the client has ended. The record is not taken; put it again.
-            ConnectorError: as `flush`; the record is not taken.
+            ConnectorError: as `flush`; the record is not taken. After a `FencedError` it is raised until `flush` has.
         """
         while self._held_bytes >= _HELD_BYTES:
             try:
-                self.flush(TIMEOUT_S, _HELD_BYTES // 2)
+                self._settle(TIMEOUT_S, _HELD_BYTES // 2)
+            except FencedError as error:
+                self._trouble = error
+                raise
             except ClientDiedError:
                 raise
             except UnreachableError as error:
@@ -66,6 +74,8 @@ class StreamWriter:
 
     def send(self) -> None:
         """Hand what was put to the client; does not wait for the logs. `flush` raises what fails."""
+        if isinstance(self._trouble, FencedError):
+            return
         try:
             self._turn(0.0)
         except (ConnectorError, UnreachableError) as error:
@@ -73,14 +83,22 @@ class StreamWriter:
             self._drop()
             self._trouble = None if type(error) is UnreachableError else error
 
-    def flush(self, wait_s: float = TIMEOUT_S, held_bytes: int = 0) -> int:
-        """Wait until a quorum has everything, or all but `held_bytes`; returns the last transaction id of the log.
+    def flush(self, wait_s: float = TIMEOUT_S) -> int:
+        """Wait until a quorum has everything; returns the last transaction id of the log.
 
         Raises:
             UnreachableError: when the logs do not have it after `wait_s`; `ClientDiedError` when the JVM has ended.
-            FencedError: when another writer has opened the log.
+            FencedError: when another writer has taken the log over. The next call takes it back.
             ConnectorError: when the logs refuse the records.
         """
+        try:
+            return self._settle(wait_s)
+        except FencedError:
+            self._last = None
+            raise
+
+    def _settle(self, wait_s: float, held_bytes: int = 0) -> int:
+        """Wait until a quorum has all but `held_bytes`; as `flush`."""
         if self._trouble is not None:
             error, self._trouble = self._trouble, None
             raise self._named(error) from error
@@ -128,7 +146,7 @@ class StreamWriter:
         """Open, send, and take answers, once."""
         if self._channel is None:
             self._channel = self._client.channel()
-            self._channel.send(Kind.OPEN_WRITER, text_bytes(self.stream) + b"\x01")
+            self._channel.send(Kind.OPEN_WRITER, open_writer(self.stream, self._owner, takes_over=self._last is None))
             self._sent = -1  # until it is open
         self._send()
         found = self._channel.next(wait_s)

@@ -12,7 +12,7 @@ from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UnreachableError
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Refusal, described, is_passing
 from heron_connector_kafka.outgoing import Outgoing
-from heron_connector_kafka.transactions import PRODUCER_OPTIONS, room
+from heron_connector_kafka.transactions import PRODUCER_OPTIONS
 
 __all__ = ["ImmediateWriter"]
 
@@ -42,7 +42,8 @@ class ImmediateWriter:
             self._producer.poll(0)
         except KafkaException as error:
             raise self._refused(error) from error
-        self._check()  # behind, so that a report costs no record
+        if self._trouble is not None or self._refusal.error is not None:
+            self._check()  # behind, so that a report costs no record
 
     def prepare(self, checkpoint: int) -> None:
         """Wait until the cluster has everything.
@@ -89,8 +90,7 @@ class ImmediateWriter:
         return waiting
 
     def _send(self, producer: Producer, record: Outgoing) -> None:
-        hear = partial(self._delivered, record)
-        room(producer, lambda: record.produce(producer, self._topic, hear))
+        record.produce(producer, self._topic, partial(self._delivered, record))
 
     def _delivered(self, record: Outgoing, error: KafkaError | None, message: Message) -> None:
         del message

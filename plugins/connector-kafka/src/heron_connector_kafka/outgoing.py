@@ -10,10 +10,12 @@ from confluent_kafka import KafkaError, Message, Producer
 
 __all__ = ["Outgoing", "decoded", "encoded"]
 
+_ROOM_S = 0.2
+
 Hear: TypeAlias = Callable[[KafkaError | None, Message], None]
 
 
-class Outgoing(msgspec.Struct, array_like=True, frozen=True):
+class Outgoing(msgspec.Struct, array_like=True, frozen=True, gc=False):
     """A record to be written; without `timestamp_ms` it has the time at which it is written."""
 
     key: bytes | None
@@ -22,13 +24,17 @@ class Outgoing(msgspec.Struct, array_like=True, frozen=True):
     timestamp_ms: int = 0
 
     def produce(self, producer: Producer, topic: str, hear: Hear | None = None) -> None:
-        """Hand it to a client.
-
-        Raises:
-            BufferError: when the queue of the client is full.
-        """
-        headers: Any = list(self.headers) or None  # the stub has the forms of consumers, too
-        producer.produce(topic, self.value, self.key, on_delivery=hear, timestamp=self.timestamp_ms, headers=headers)
+        """Hand it to a client; wait while the client's queue is full."""
+        headers: Any = list(self.headers) if self.headers else None  # the stub has the forms of consumers, too
+        while True:
+            try:
+                producer.produce(
+                    topic, self.value, self.key, on_delivery=hear, timestamp=self.timestamp_ms, headers=headers
+                )
+            except BufferError:
+                producer.poll(_ROOM_S)
+            else:
+                return
 
 
 encoded: Callable[[Outgoing], bytes] = msgspec.msgpack.Encoder().encode

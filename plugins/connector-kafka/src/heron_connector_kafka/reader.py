@@ -83,7 +83,7 @@ class PartitionReader:
         self._consumer: Consumer | None = None
         self._reads_committed = True
         self._records: list[Record] = []
-        self._at_end = False  # the broker said so after the last record
+        self._ended_at: int | None = None  # the offset at which the broker has said that there is nothing more now
         self._waited = False  # in vain, since the broker's last answer
         self._answered = False
         self._is_confirmed = False  # the topic was still the same one since the client began
@@ -195,7 +195,8 @@ class PartitionReader:
         if self._consumer is None:
             self._refusal = Refusal()
             self._trouble = None
-            self._at_end = self._waited = self._answered = self._is_confirmed = False
+            self._waited = self._answered = self._is_confirmed = False
+            self._ended_at = None
             given = self._cluster.given()
             own = {**{name: value for name, value in _DEFAULTS.items() if name not in given}, **READER_OPTIONS}
             self._consumer = self._cluster.consumer(own, self._refusal)
@@ -217,30 +218,42 @@ class PartitionReader:
         if not self._answered:
             return True
         _, high = consumer.get_watermark_offsets(TopicPartition(self._topic, self._number), cached=True)
-        return not self._at_end and self._offset < high
+        return self._ended_at != self._offset < high
 
     def _take(self, messages: Sequence[Message]) -> None:
-        self._records = []
+        records: list[Record] = []
+        self._records = records
+        topic, number, end = self._topic, self._number, self._end  # a source spends most of its time in this loop
         for message in messages:
-            error = message.error()
             offset = message.offset()
-            if error is None:
-                assert offset is not None  # noqa: S101  # a record has one
-                if self._end is not None and offset >= self._end:
-                    self._offset = self._end
-                    return
-                self._records.append(_record(message, self._topic, self._number, offset))
-                self._offset = offset + 1
-                self._answered, self._at_end, self._waited = True, False, False
-            elif error.code() == KafkaError._PARTITION_EOF:
-                self._answered, self._at_end, self._waited = True, True, False
-                if offset is not None:
-                    self._offset = max(self._offset, offset)
-            elif is_passing(error):
-                _log.warning("source %r, partition %s-%d: %s", self._operator, self._topic, self._number, error.str())
-            else:
-                self._trouble = error
-                return  # the next `read` fetches again what follows
+            if (error := message.error()) is not None:
+                self._hear(error, offset)
+                if self._trouble is not None:
+                    break  # the next `read` fetches again what follows
+                continue
+            assert offset is not None  # noqa: S101  # a record has one
+            if end is not None and offset >= end:
+                self._offset = end
+                break
+            kind, milliseconds = message.timestamp()
+            time_s = milliseconds / 1000 if kind else 0.0
+            headers: Any = message.headers()  # pairs; the stub's other forms are those of producers
+            pairs = tuple(headers) if headers else ()
+            records.append(Record(topic, number, offset, time_s, message.key(), message.value(), pairs))
+        if records:
+            self._offset = max(self._offset, records[-1].offset + 1)
+            self._answered, self._waited = True, False
+
+    def _hear(self, error: KafkaError, offset: int | None) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            self._answered, self._waited = True, False
+            if offset is not None:
+                self._offset = max(self._offset, offset)
+            self._ended_at = self._offset
+        elif is_passing(error):
+            _log.warning("source %r, partition %s-%d: %s", self._operator, self._topic, self._number, error.str())
+        else:
+            self._trouble = error
 
     def _story(self, consumer: Consumer, error: KafkaError) -> str:
         if error.code() not in {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}:
@@ -269,17 +282,3 @@ class PartitionReader:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
-
-
-def _record(message: Message, topic: str, partition: int, offset: int) -> Record:
-    kind, milliseconds = message.timestamp()
-    headers: Any = message.headers()  # pairs; the stub's other forms are those of producers
-    return Record(
-        topic,
-        partition,
-        offset,
-        milliseconds / 1000 if kind else 0.0,
-        message.key(),
-        message.value(),
-        tuple(headers) if headers else (),
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from heron.api import TopologyReliabilityMode
 from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE as _MODE
@@ -132,14 +132,18 @@ class KafkaSink(TransactionalSink[T_contra]):
             UserCodeError: when key, value or a header are neither text nor bytes, or too large for a record, or when
                 the time is not one.
         """
-        given = element if self._value is None else self._value(element)
-        new = given if isinstance(given, NewRecord) else NewRecord(given)  # type: ignore[arg-type]  # checked below
-        key = self._bytes("key", new.key if self._key is None else self._key(element))
-        value = self._bytes("value", new.value)
-        size = len(key or b"") + len(value or b"")
+        given: object = element if self._value is None else self._value(element)
+        given_key: object = None
         headers: tuple[tuple[str, bytes | None], ...] = ()
-        if new.headers:
-            headers = tuple((name, self._bytes(f"header {name!r}", each)) for name, each in new.headers)
+        timestamp_ms = 0
+        if type(given) is not bytes and isinstance(given, NewRecord):  # structs answer `isinstance` slowly
+            headers = tuple((name, self._bytes(f"header {name!r}", each)) for name, each in given.headers)
+            timestamp_ms = self._milliseconds(given.timestamp_s)
+            given_key, given = given.key, given.value
+        key = self._bytes("key", given_key if self._key is None else self._key(element))
+        value = self._bytes("value", given)
+        size = len(key or b"") + len(value or b"")
+        if headers:
             size += sum(len(name) + len(each or b"") for name, each in headers)
         if size > self._largest_bytes:
             msg = (
@@ -147,7 +151,7 @@ class KafkaSink(TransactionalSink[T_contra]):
                 "message.max.bytes in `options`, and max.message.bytes of the topic"
             )
             raise UserCodeError(msg)
-        self._way.put(Outgoing(key, value, headers, self._milliseconds(new.timestamp_s)))
+        self._way.put(Outgoing(key, value, headers, timestamp_ms))
 
     def prepare(self, checkpoint: int) -> None:
         """`TransactionalSink.prepare`.
@@ -198,7 +202,7 @@ class KafkaSink(TransactionalSink[T_contra]):
             raise UserCodeError(msg)
         return max(1, round(given_s * 1000))
 
-    def _bytes(self, what: str, given: Any) -> bytes | None:  # noqa: ANN401  # whatever the author's function returns
+    def _bytes(self, what: str, given: object) -> bytes | None:
         if given is None or isinstance(given, bytes):
             return given
         if isinstance(given, str):

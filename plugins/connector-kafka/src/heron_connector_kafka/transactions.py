@@ -23,7 +23,7 @@ from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Option, Refusal, d
 from heron_connector_kafka.outgoing import decoded
 from heron_streamlet.connectors.staging import StagedFile
 
-__all__ = ["DEFAULT_TIMEOUT_MS", "PRODUCER_OPTIONS", "TIMEOUT_OPTION", "TransactionWriter", "is_written", "room"]
+__all__ = ["DEFAULT_TIMEOUT_MS", "PRODUCER_OPTIONS", "TIMEOUT_OPTION", "TransactionWriter", "is_written"]
 
 PRODUCER_OPTIONS: Mapping[str, Option] = {
     "enable.idempotence": True,
@@ -31,7 +31,6 @@ PRODUCER_OPTIONS: Mapping[str, Option] = {
 }
 TIMEOUT_OPTION = "transaction.timeout.ms"
 DEFAULT_TIMEOUT_MS = 60_000  # librdkafka's
-_ROOM_S = 0.2
 _LATE_S = 5.0  # behind the client's own timeout
 
 
@@ -59,7 +58,7 @@ class TransactionWriter:
                 return
             producer.begin_transaction()
             for record in map(decoded, file.messages()):
-                room(producer, partial(record.produce, producer, self._topic))
+                record.produce(producer, self._topic)
             mark = TopicPartition(self._topic, 0, file.checkpoint, file.run)
             members = group.consumer_group_metadata()
             _ended(partial(producer.send_offsets_to_transaction, [mark], members, TIMEOUT_S), TIMEOUT_S + _LATE_S)
@@ -134,14 +133,3 @@ def is_written(file: StagedFile, marker: tuple[str, int]) -> bool:
     """Whether a marker, the run and the checkpoint of the last file that was written, is not before this file."""
     run, checkpoint = marker
     return run == file.run and checkpoint >= file.checkpoint
-
-
-def room(producer: Producer, produce: Callable[[], None]) -> None:
-    """Produce a record; wait while the client's queue is full."""
-    while True:
-        try:
-            produce()
-        except BufferError:
-            producer.poll(_ROOM_S)
-        else:
-            return

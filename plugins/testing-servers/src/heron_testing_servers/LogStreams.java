@@ -12,6 +12,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 import org.apache.bookkeeper.client.BookKeeperAdmin;
 import org.apache.bookkeeper.conf.ServerConfiguration;
 import org.apache.distributedlog.DLSN;
@@ -26,21 +27,28 @@ import org.apache.distributedlog.api.namespace.Namespace;
 import org.apache.distributedlog.api.namespace.NamespaceBuilder;
 import org.apache.distributedlog.exceptions.LogEmptyException;
 import org.apache.distributedlog.exceptions.LogNotFoundException;
+import org.apache.distributedlog.exceptions.ReadCancelledException;
 import org.apache.distributedlog.impl.metadata.BKDLConfig;
 import org.apache.distributedlog.metadata.DLMetadata;
 
-/** Carries out one command for each line of stdin, and answers with a line: "ok" and words, or "error". */
+/**
+ * Carries out one command for each line of stdin. It answers with lines: "more" and words, as often as there are many,
+ * then "ok" and words, or "error".
+ */
 public final class LogStreams {
     private static final long PATIENCE_MS = 60_000;
+    private static final int MOST_WORDS = 1000; // of a line
 
     private final URI uri;
     private final DistributedLogConfiguration conf = new DistributedLogConfiguration();
     private final Map<String, LogWriter> writers = new HashMap<>();
     private final Map<String, Long> lastIds = new HashMap<>(); // of open writers
+    private final PrintStream answers;
     private Namespace namespace;
 
-    private LogStreams(URI uri) {
+    private LogStreams(URI uri, PrintStream answers) {
         this.uri = uri;
+        this.answers = answers;
         conf.setWriteLockEnabled(false).setCreateStreamIfNotExists(false).setImmediateFlushEnabled(true);
         conf.setProperty("bkcEnsembleSize", 2);
         conf.setProperty("bkcWriteQuorumSize", 2);
@@ -52,7 +60,7 @@ public final class LogStreams {
     public static void main(String[] arguments) throws Exception {
         PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), true);
         System.setOut(System.err);
-        LogStreams streams = new LogStreams(URI.create(arguments[0]));
+        LogStreams streams = new LogStreams(URI.create(arguments[0]), answers);
         BufferedReader commands = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         String line;
         while ((line = commands.readLine()) != null) {
@@ -61,6 +69,9 @@ public final class LogStreams {
             } catch (Exception error) {
                 error.printStackTrace();
                 answers.println("error " + error.toString().replace('\n', ' '));
+            } catch (Error error) { // such as one of memory: threads of the client would keep the process
+                error.printStackTrace();
+                Runtime.getRuntime().halt(1);
             }
         }
         Runtime.getRuntime().halt(0);
@@ -73,14 +84,10 @@ public final class LogStreams {
             case "create": namespace().createLog(words[1]); break;
             case "write": write(words); break;
             case "read":
-                for (LogRecordWithDLSN each : records(words[1])) {
-                    answer.add(Base64.getEncoder().encodeToString(each.getPayload()));
-                }
+                read(words[1], each -> Base64.getEncoder().encodeToString(each.getPayload()), answer);
                 break;
             case "ids":
-                for (LogRecordWithDLSN each : records(words[1])) {
-                    answer.add(String.valueOf(each.getTransactionId()));
-                }
+                read(words[1], each -> String.valueOf(each.getTransactionId()), answer);
                 break;
             case "names": namespace().getLogs().forEachRemaining(answer::add); break;
             case "close": close(words[1]); break;
@@ -166,23 +173,42 @@ public final class LogStreams {
         }
     }
 
-    private List<LogRecordWithDLSN> records(String name) throws Exception {
-        List<LogRecordWithDLSN> found = new ArrayList<>();
-        try (DistributedLogManager log = namespace().openLog(name)) {
-            long last = log.getLastTxId();
-            LogReader reader = log.openLogReader(DLSN.InitialDLSN);
-            LogRecordWithDLSN record = null;
-            while (record == null || record.getTransactionId() < last) {
-                record = reader.readNext(false);
-                if (record != null) {
-                    found.add(record);
+    /** Reads a log to its present end. A reader whose segment is closed by another writer is followed by a new one. */
+    private void read(String name, Function<LogRecordWithDLSN, String> word, List<String> answer) throws Exception {
+        long untilMs = System.currentTimeMillis() + PATIENCE_MS;
+        DLSN next = DLSN.InitialDLSN;
+        long read = 0;
+        while (true) {
+            try (DistributedLogManager log = namespace().openLog(name)) {
+                long last = log.getLastTxId();
+                try (LogReader reader = log.openLogReader(next)) {
+                    while (read < last) {
+                        LogRecordWithDLSN record = reader.readNext(false);
+                        if (record != null) {
+                            next = record.getDlsn().getNextDLSN();
+                            read = record.getTransactionId();
+                            answer.add(word.apply(record));
+                            handOver(answer);
+                        }
+                    }
+                }
+                return;
+            } catch (LogNotFoundException | LogEmptyException error) {
+                return;
+            } catch (ReadCancelledException error) {
+                if (System.currentTimeMillis() > untilMs) {
+                    throw error;
                 }
             }
-            reader.close();
-        } catch (LogNotFoundException | LogEmptyException error) {
-            return found;
         }
-        return found;
+    }
+
+    /** Sends what is ready, so that a large log needs little memory. */
+    private void handOver(List<String> answer) {
+        if (answer.size() > MOST_WORDS) {
+            answers.println("more " + String.join(" ", answer.subList(1, answer.size())));
+            answer.subList(1, answer.size()).clear();
+        }
     }
 
     private void close(String name) throws IOException {

@@ -77,6 +77,9 @@ class LogStreams:
                 process.stdin.write(" ".join(words) + "\n")
                 process.stdin.flush()
             status, *answer = process.stdout.readline().split() or ["ended"]
+            while status == "more":
+                status, *rest = process.stdout.readline().split() or ["ended"]
+                answer += rest
         if status != "ok":
             msg = f"{' '.join(words[:2])}: {status} {' '.join(answer)}; see {self._log}"
             raise ServerError(msg)

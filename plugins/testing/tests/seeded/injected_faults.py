@@ -49,7 +49,7 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "return number if number and all(",
         "return number if number and any(",
-        found_at=4,
+        found_at=14,
     ),
     InjectedFault(
         "a stream manager does not notice the frames that a broken connection has lost",

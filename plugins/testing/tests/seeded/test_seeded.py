@@ -65,13 +65,21 @@ def test_no_seed_breaks_an_invariant(mode: str) -> None:
     assert f"{_RUNS} runs, 0 failed" in ran.stdout
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_new_code_breaks_no_invariant(mode: str) -> None:
+    """Kills and cuts near a change of the code, canaries, code that fails: one version runs, and nothing is lost."""
+    ran = run_seeds("--seed", "41", "--runs", "4", "--code", *MODES[mode])
+    assert "4 runs, 0 failed" in ran.stdout, ran.stdout + ran.stderr
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
+@pytest.mark.parametrize("what", [(), ("--code",)])
 @pytest.mark.parametrize("mode", MODES)
-def test_thousands_of_seeds_break_no_invariant(mode: str) -> None:
-    """Ten thousand seeds in a whole soak; the first failing one ends it."""
-    runs = round(5000 * SOAK_MINUTES / 10)
-    ran = run_seeds("--seed", "1000", "--runs", str(runs), "--first", *MODES[mode])
+def test_thousands_of_seeds_break_no_invariant(mode: str, what: tuple[str, ...]) -> None:
+    """Ten thousand seeds in a whole soak, and a thousand with changes of the code; the first failing one ends it."""
+    runs = round((500 if what else 5000) * SOAK_MINUTES / 10)
+    ran = run_seeds("--seed", "1000", "--runs", str(runs), "--first", *MODES[mode], *what)
     assert f"{runs} runs, 0 failed" in ran.stdout, ran.stdout + ran.stderr
 
 

@@ -9,33 +9,32 @@ import msgspec
 from heron.author_text import error_text
 from heron.instance.acks.tracked_batch import TrackedBatch
 from heron.instance.replay.failure_cause import CauseTemplate, FailureCause, encode_cause
+from heron.instance.user.failure_places import FailurePlace, FailurePlaces
 from heron.ipc.frames.tracking import Cause
 
 __all__ = ["FailedRows"]
 
-_MOST_TEMPLATES = 1_000
 _MOST = 10_000  # errors between two flushes; further rows fail without their text
 
 _encode = msgspec.json.Encoder().encode
 
 
 class FailedRows:
-    """The errors of rows by batch and place. A row without one was failed by a call of `fail`."""
+    """The errors of rows by batch and place. A row without one was failed by a call of `fail`.
 
-    def __init__(self, component: str, task_id: int) -> None:
+    To format and encode a traceback costs more than all the rest, so the `places` of errors keep the documents.
+    """
+
+    def __init__(self, component: str, task_id: int, places: FailurePlaces) -> None:
         self._component = component
         self._task_id = task_id
         self.plain = encode_cause(FailureCause(component, task_id))
         self._errors: dict[TrackedBatch, dict[int, Cause]] = {}
         self._room = _MOST
-        # by the lines of the traceback: to format and encode them costs more than all the rest
-        self._templates: dict[tuple[object, ...], CauseTemplate] = {}
+        self.places = places
 
-    def blame(self, batch: TrackedBatch, place: int, doing: str, error: BaseException, at: tuple[object, ...]) -> None:
-        """A tuple of a batch fails because of an exception; `at` is its `heron.author_text.raised_at`.
-
-        The first error of a row counts.
-        """
+    def blame(self, batch: TrackedBatch, place: int, doing: str, error: BaseException, at: FailurePlace) -> None:
+        """A tuple of a batch fails because of an exception. The first error of a row counts."""
         if not self._room:
             return
         self._room -= 1
@@ -44,7 +43,7 @@ class FailedRows:
             errors = self._errors[batch] = {}
         errors.setdefault(0 if batch.is_unit else place, self.cause(doing, error, at))
 
-    def blame_all(self, batch: TrackedBatch, doing: str, error: BaseException, at: tuple[object, ...]) -> None:
+    def blame_all(self, batch: TrackedBatch, doing: str, error: BaseException, at: FailurePlace) -> None:
         """All tuples of a batch fail because of an exception."""
         places = range(min(batch.rows, self._room))
         if places:
@@ -62,16 +61,19 @@ class FailedRows:
             for place in places
         ]
 
-    def cause(self, doing: str, error: BaseException, at: tuple[object, ...]) -> Cause:
+    def cause(self, doing: str, error: BaseException, at: FailurePlace) -> Cause:
         """Why a tuple failed, by its exception."""
         text = error_text(error)
-        if _is_alone(error):
-            template = self._templates.get(at)
+        try:  # does its traceback tell of no other exception, and of no notes?
+            alone = error.__cause__ is None and error.__context__ is None and not hasattr(error, "__notes__")
+        except Exception:  # of an author's `__getattr__`
+            alone = False
+        if alone:
+            template = at.template
             if template is None:
                 template = CauseTemplate.of(self._component, self._task_id, doing, error, text)
                 if template.longest:
-                    self._templates = self._templates if len(self._templates) < _MOST_TEMPLATES else {}
-                    self._templates[at] = template
+                    at.template = template
             document, longest = template
             if 0 < len(text) <= longest:
                 try:
@@ -79,11 +81,3 @@ class FailedRows:
                 except UnicodeEncodeError:  # it is told escaped
                     pass
         return encode_cause(FailureCause.of(self._component, self._task_id, doing, error))
-
-
-def _is_alone(error: BaseException) -> bool:
-    """Whether the traceback of an exception tells of no other one, and of no notes."""
-    try:
-        return error.__cause__ is None and error.__context__ is None and not hasattr(error, "__notes__")
-    except Exception:  # of an author's `__getattr__`
-        return False

@@ -20,6 +20,7 @@ from heron.errors import HeronError, RemoteProtocolError, Violation
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
 from heron.instance.inspection.inspection import Inspection, open_installed
+from heron.instance.pacing import Linger
 from heron.instance.queues.data_queue import (
     DataIn,
     DataOut,
@@ -84,6 +85,7 @@ class Gateway:
         self._limits = FrameLimits(settings.frame_max_bytes)
         self.data_out = DataOut(self._wakeup, self.data_in.sleeper, out_capacity, self._limits)
         self.throttle = SpoutThrottle(SystemClock())
+        self.linger = Linger(settings.linger_s)
         self.metrics_out: list[MetricsRecord] = []
         self.inspected = InspectedTask(_identity(spec), spec.driver_secrets, engine_wait=engine_wait)
         self.rounds = 0
@@ -95,7 +97,7 @@ class Gateway:
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
         self._closing: threading.Lock | None = None
-        self._linger: Timer | None = None
+        self._linger_timer: Timer | None = None
         self._delay: Timer | None = None
 
     def start(self) -> None:
@@ -270,7 +272,7 @@ class Gateway:
 
     def _end_linger(self) -> None:
         """The linger after a flush, which `_end_round` began, is over: the next emit flushes (`Emitter.end_linger`)."""
-        self._linger = None
+        self._linger_timer = None
         self.data_out.end_linger()
 
     def _continue_when_allowed(self) -> None:
@@ -290,9 +292,9 @@ class Gateway:
             now_s = monotonic_s()
             self.data_in.adapt(now_s)
             self._session.send_credit(self._channel, self.data_in)
-            if self._session.pump(self._channel, self.data_out) and self._linger is None:
-                linger_s = self._lock_interval.linger_s(self._settings.linger_s)
-                self._linger = self._reactor.after(linger_s, self._end_linger)
+            if self._session.pump(self._channel, self.data_out) and self._linger_timer is None:
+                linger_s = self._lock_interval.linger_s(self.linger.at(now_s))
+                self._linger_timer = self._reactor.after(linger_s, self._end_linger)
             self._continue_when_allowed()
             self.data_out.adapt(now_s)
         while self.metrics_out:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol, cast
 from heron.api.definition import StreamDefinition
 from heron.api.plain_batch import PlainBatch
 from heron.api.tuple import Tuple
-from heron.author_text import raised_at
 from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
 from heron.instance.acks.foreign_tuples import foreign_tuple, only_tuples
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from heron.instance.acks.batch_arrays import BatchAcks
     from heron.instance.acks.failed_rows import FailedRows
     from heron.instance.input.undecodable_rows import UndecodableRow
+    from heron.instance.user.failure_places import FailurePlace
 
 __all__ = ["AckOutput", "AckTracker", "BoltAcks", "TrackedBoltAcks"]
 
@@ -284,9 +284,9 @@ class BoltAcks:
         """Fails a batch that cannot be read."""
 
     def blame(
-        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: tuple[object, ...]
+        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: FailurePlace
     ) -> None:
-        """The component raised `error` for a tuple or batch, which is failed; `at` is from `raised_at`."""
+        """The component raised `error` for a tuple or batch, which is failed; `at` is the place of `error`."""
 
     def discard(self, batch: TrackedBatch | None) -> None:
         """Acks a batch that is not processed, since its roots would else be emitted again forever."""
@@ -379,7 +379,7 @@ class TrackedBoltAcks(BoltAcks):
             self._tracker.fail_places(batch, [each.place for each in undecodable])
             if self._tracker.failed_rows is not None:
                 for each in undecodable:
-                    at = raised_at(each.doing, each.reason)
+                    at = self._tracker.failed_rows.places.of(each.doing, each.reason)
                     self._tracker.failed_rows.blame(batch, each.place, each.doing, each.reason, at)
 
     def settle_columns(self, record_batch: RecordBatch, *, acked: bool) -> None:
@@ -407,7 +407,7 @@ class TrackedBoltAcks(BoltAcks):
             self._tracker.fail_whole(batch)
 
     def blame(
-        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: tuple[object, ...]
+        self, failed: Tuple | PlainBatch | RecordBatch, doing: str, error: BaseException, at: FailurePlace
     ) -> None:
         """`BoltAcks.blame`."""
         if (failed_rows := self._tracker.failed_rows) is None:

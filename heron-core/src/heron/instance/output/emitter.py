@@ -25,6 +25,7 @@ from heron.instance.metrics.task_time import TaskTime
 from heron.instance.output.emit_contracts import ColumnAcks, SegmentSink, check_ids, mistaken_stream
 from heron.instance.output.emit_lock import EmitLock
 from heron.instance.output.event_time import to_microseconds
+from heron.instance.output.fast_emit import fast_emit
 from heron.instance.output.generated_emit import BOLT_SIGNATURE, SPOUT_SIGNATURE, make_add, make_emit
 from heron.instance.output.kept_rows import keep_rows, set_probability
 from heron.instance.output.out_stream import OutStream, column_output, trace_roots
@@ -106,7 +107,9 @@ class Emitter:
         stream = self.streams.get(DEFAULT_STREAM)
         if stream is None or self.hooks:
             return None
-        return make_emit(stream, self._overflow_of(stream), self.general_emit, self.signature, ids=self._ids)
+        overflow, ids = self._overflow_of(stream), self._ids
+        generated = make_emit(stream, overflow, self.general_emit, self.signature, ids=ids)
+        return fast_emit(generated, stream, overflow, ids, spout=self.signature is SPOUT_SIGNATURE)
 
     def flush(self) -> bool:
         """Sends everything that was emitted; False if there was nothing."""

@@ -17,6 +17,8 @@ _TRACEBACK_CHARACTERS = 2_500
 _CHARACTER_BYTES = 6  # at most, in JSON
 _NAME_BYTES = len(b',"text":""')
 
+_decode_text = msgspec.json.Decoder(str).decode
+
 
 class FailureCause(msgspec.Struct, frozen=True, omit_defaults=True):
     """The task, what it did, the exception and its traceback; `error` is empty if the component called `fail`.
@@ -79,7 +81,7 @@ def decode_cause(cause: Cause) -> FailureCause:
     document, own = cause
     try:
         found = _decoded(document)
-        text = msgspec.json.decode(own, type=str) if own else found.text
+        text = _decode_text(own) if own else found.text
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         # of a peer; the letter is worth more than its cause
         return FailureCause("", 0, error=f"the cause cannot be read: {error}")

@@ -11,7 +11,7 @@ from heron.api.api_constants import TOPOLOGY_DEAD_LETTERS_BYTES
 from heron.api.config import setting
 from heron.api.dead_letter import DeadLetter
 from heron.errors import HeronError, SerializationError
-from heron.instance.replay.pickled_letter import Letter, LetterRow, letter_line, values_of
+from heron.instance.replay.pickled_letter import LetterRow, letter_line, letter_row, values_of
 from heron.ipc.documents.letter_line import LetterLine
 from heron.ipc.documents.metric_names import DEAD_LETTER_COUNT
 from heron.kernel.dead_letter_file import DeadLetterFile
@@ -93,7 +93,7 @@ class StoredLetters:
         """`LetterStore.dropped`."""
         return self._file.dropped
 
-    def add(self, letters: Mapping[str, Letter]) -> None:
+    def add(self, letters: Mapping[str, LetterRow]) -> None:
         """`LetterStore.add`."""
         lines = [self._line(number, letter) for number, letter in letters.items()]
         before = self._file.appended
@@ -101,15 +101,15 @@ class StoredLetters:
             self._file.append(*lines)
         except OSError as error:
             lost = list(zip(lines, letters.values(), strict=True))[self._file.appended - before :]
-            for line, letter in lost:
-                self._report("writing a dead letter", error, "the record is lost", self._record(line, letter.values))
+            for line, (values, *_) in lost:
+                self._report("writing a dead letter", error, "the record is lost", self._record(line, values))
 
     def find(self, ids: Collection[str]) -> list[LetterLine]:
         """`LetterStore.find`."""
         self._file.check_owner()
         return [each for each in self._file.letters() if each.id in ids]
 
-    def change(self, changes: Mapping[str, Letter | None]) -> bool:
+    def change(self, changes: Mapping[str, LetterRow | None]) -> bool:
         """`LetterStore.change`."""
         lines = {number: None if each is None else self._line(number, each) for number, each in changes.items()}
         try:
@@ -119,7 +119,7 @@ class StoredLetters:
             return False
         return True
 
-    def _line(self, number: str, letter: Letter) -> LetterLine:
+    def _line(self, number: str, letter: LetterRow) -> LetterLine:
         return letter_line(letter, number, self.task.component)
 
     def _record(self, line: LetterLine, values: object) -> object:
@@ -131,7 +131,7 @@ class StoredLetters:
     def add_of_step(self, letter: DeadLetter) -> None:
         """Adds the letter of a step, as `add` does, and counts it."""
         self._of_steps[letter.step] += 1
-        self.add({f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}": letter})
+        self.add({f"{self.task.task_id}-{self.task.incarnation}-s{self._of_steps.total()}": letter_row(letter)})
 
     def take_of_steps(self, ids: Collection[str], *, drop: bool) -> dict[str, str]:
         """Drops letters of steps; returns the ids that were found, with why they stay: none is emitted again.

@@ -7,37 +7,25 @@ from __future__ import annotations
 
 import pickle
 import reprlib
-from typing import NamedTuple
+from typing import cast
 
-from heron.api.dead_letter import DeadLetter
+from heron.api.dead_letter import DEAD_LETTER_STREAM, DeadLetter
 from heron.errors import SerializationError
 from heron.ipc.documents.letter_line import LetterLine
 
-__all__ = ["Letter", "LetterRow", "letter_line", "values_of"]
+__all__ = ["LetterRow", "letter_line", "letter_row", "values_of"]
 
 _VALUE_CHARACTERS = 200
 _PROTOCOL = 5
 
 
-class LetterRow(NamedTuple):
-    """A tuple of the stream ``dead_letters``. To make a `DeadLetter` takes five times as long."""
-
-    values: object
-    stream: str
-    tup_id: object
-    failures: int
-    outcome: str
-    component: str
-    task_id: int
-    error: str
-    trace: str
-    emitted_s: float
-    failed_s: float
-    step: str = ""
-    step_number: int = -1
+LetterRow = tuple[object, str, object, int, str, str, int, str, str, float, float, str, int]
+"""A tuple of the stream ``dead_letters``: the attributes of a `DeadLetter`, in a tenth of its time."""
 
 
-Letter = DeadLetter | LetterRow
+def letter_row(letter: DeadLetter) -> LetterRow:
+    """The attributes of a letter."""
+    return cast("LetterRow", tuple(getattr(letter, each) for each in DEAD_LETTER_STREAM.fields))
 
 
 def values_of(line: LetterLine) -> object:
@@ -62,27 +50,27 @@ def values_of(line: LetterLine) -> object:
         raise SerializationError(msg) from error
 
 
-def letter_line(letter: Letter, number: str, spout: str) -> LetterLine:
+def letter_line(letter: LetterRow, number: str, spout: str) -> LetterLine:
     """The line of a letter; `number` becomes its id."""
-    values = letter.values
+    values, stream, tup_id, failures, outcome, component, task_id, error, trace, first_s, last_s, step, place = letter
     shown = values if isinstance(values, list | tuple) else (values,)
     return LetterLine(
         number,
         spout,
-        letter.stream,
+        stream,
         tuple([_text(each) for each in shown]),
-        _text(letter.tup_id),
-        letter.failures,
-        letter.outcome,
-        letter.component,
-        letter.task_id,
-        letter.error,
-        letter.trace,
-        letter.emitted_s,
-        letter.failed_s,
+        _text(tup_id),
+        failures,
+        outcome,
+        component,
+        task_id,
+        error,
+        trace,
+        first_s,
+        last_s,
         _pickled(values),
-        letter.step,
-        letter.step_number,
+        step,
+        place,
     )
 
 

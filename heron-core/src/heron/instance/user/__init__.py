@@ -2,5 +2,6 @@
 
 The task thread calls it, at the start and when user code raises.
 
-Reading order: `user_component`, `task_context`, `queued_collector` (calls of the author's threads), `user_errors`.
+Reading order: `user_component`, `task_context`, `queued_collector` (calls of the author's threads), `failure_places`,
+`user_errors`.
 """

@@ -63,16 +63,16 @@ class TaskContext(TopologyContext):
 
     def get_cluster_config(self) -> Mapping[str, Any]:
         """`TopologyContext`."""
-        return dict(self.index.plan.topology.config)
+        return dict(self.get_topology().config)
 
     def get_config(self) -> Mapping[str, Any]:
         """`TopologyContext`."""
-        topology = self.index.plan.topology
+        topology = self.get_topology()
         return merged_config(topology.config, topology.component(self._task.component).config)
 
     def get_topology(self) -> TopologyDefinition:
         """`TopologyContext`."""
-        return self.index.plan.topology
+        return self.index.plan.topology_of(self._task.task_id)
 
     def get_component_tasks(self, component_id: str) -> list[int]:
         """`TopologyContext`."""

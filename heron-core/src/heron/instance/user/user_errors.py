@@ -20,7 +20,6 @@ from heron.author_text import (
     class_name,
     error_text,
     named_error,
-    raised_at,
     short_text,
     traceback_text,
     without_middle,
@@ -28,28 +27,18 @@ from heron.author_text import (
 from heron.clock import wall_s
 from heron.driver_kit.code_origin import CodeOrigin, innermost_lines
 from heron.errors import UserCodeError
+from heron.instance.user.failure_places import SHOWN, CountedFailure, FailurePlace, FailurePlaces
 from heron.ipc.documents.metric_names import USER_ERROR_COUNT
 from heron.spi.metricsink import Event, Metric, MetricKind
 
 __all__ = ["UserErrors", "named_values"]
 
 _SHOWN_AT_MOST = 200  # distinct errors with their tracebacks; a failing task must not fill the disk
-_AGAIN = 2  # failures of one error
 _RECORD_CHARACTERS = 120
 _NAME_CHARACTERS = 300  # of the label of a metric
 _TRACE_CHARACTERS = 4_000  # of an event: the status and the pages have it; the output of the task has 20,000
 
 _log = logging.getLogger(__name__)
-
-
-class _Counted:
-    """A distinct failure: what was called, the class of the exception and the author's line; how often it happened."""
-
-    __slots__ = ("count", "name")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.count = 0
 
 
 class UserErrors:
@@ -70,14 +59,18 @@ class UserErrors:
         self.shows_values: Callable[[], bool] = lambda: False
         self.fields_of: Callable[[str, str], Sequence[str]] = lambda _component, _stream: ()
         self._numbers = itertools.count(1)
-        self._seen: dict[tuple[str, str, str], _Counted] = {}
-        self._others = _Counted("other errors")
+        self._seen: dict[tuple[str, str, str], CountedFailure] = {}
+        self._others = CountedFailure("other errors")
         self._events: deque[Event] = deque(maxlen=_SHOWN_AT_MOST)
-        self._raised_at: dict[tuple[object, ...], _Counted] = {}
+        self.places = FailurePlaces()
         self._home = ""
         self._switch_named = False
-        self.count = 0
         self.last = ""
+
+    @property
+    def count(self) -> int:
+        """How many failures there were."""
+        return sum(each.count for each in (*self._seen.values(), self._others))
 
     def locate(self, component: type, place: str = "") -> None:
         """Sets the place of failures without a line, such as the encoding of an emitted tuple.
@@ -97,27 +90,24 @@ class UserErrors:
         error: BaseException,
         remedy: str,
         record: object = None,
-        at: tuple[object, ...] = (),
+        at: FailurePlace | None = None,
         *,
         place: str = "",
     ) -> None:
         """`report` without a description, in a tenth of the time if a failure of this class at these lines was shown.
 
-        `at` is the `raised_at` of the error, if the caller has it. An error that carries its place is always described,
+        `at` is the place of the error, if the caller has it. An error that carries its place is always described,
         because its lines are the engine's.
         """
-        at = at or raised_at(doing, error)
-        if (known := self._raised_at.get(at)) is not None:
-            self.count += 1
-            known.count += 1
-            if known.count == _AGAIN:
-                self._tell_again(known)
+        at = at or self.places.of(doing, error)
+        if at.counts():
+            return
+        if (known := at.counted) is not None:
+            self._count(known)
             return
         found = self._report(doing, error, remedy, record, place)
         if error.__traceback__ is not None and not isinstance(error, UserCodeError):
-            if len(self._raised_at) >= _SHOWN_AT_MOST:
-                self._raised_at.clear()
-            self._raised_at[at] = found
+            at.counted = found
 
     def report(self, doing: str, error: BaseException, remedy: str, record: object = None, *, place: str = "") -> str:
         """Counts the failure, prints it if it is new, and returns its description of one line.
@@ -128,8 +118,7 @@ class UserErrors:
         self._report(doing, error, remedy, record, place)
         return self.last
 
-    def _report(self, doing: str, error: BaseException, remedy: str, record: object, place: str) -> _Counted:
-        self.count += 1
+    def _report(self, doing: str, error: BaseException, remedy: str, record: object, place: str) -> CountedFailure:
         if isinstance(error, FailedRecordError) and self.add_letter is not None:
             for each in error.letters:
                 self.add_letter(replace(each, component=self._component, task_id=self._task_id))
@@ -144,14 +133,12 @@ class UserErrors:
         what = f"{exception} at {place}"
         key = (doing, own.part, what)
         if (known := self._seen.get(key)) is not None:
-            known.count += 1
-            if known.count == _AGAIN:
-                self._tell_again(known)
+            self._count(known)
             return known
         if len(self._seen) >= _SHOWN_AT_MOST:
             self._others.count += 1
             return self._others
-        found = self._seen[key] = _Counted(_end_of(": ".join(filter(None, (doing, own.part, what)))))
+        found = self._seen[key] = CountedFailure(_end_of(": ".join(filter(None, (doing, own.part, what)))))
         found.count = 1
         trace = traceback_text(error)
         if own.trace is not None:
@@ -164,8 +151,11 @@ class UserErrors:
         self._events.append(Event(event_id, "user-error", wall_s(), f"task-{self._task_id}", "", attributes))
         return found
 
-    def _tell_again(self, known: _Counted) -> None:
-        """Says that the output has only the first of these failures."""
+    def _count(self, known: CountedFailure) -> None:
+        """Counts a failure like one that was shown; the second says that the output has only the first of them."""
+        known.count += 1
+        if known.count != SHOWN:
+            return
         again = f"was raised again; this output has the first alone, and the metric {USER_ERROR_COUNT} counts them"
         _show(f"heron: {self._subject}: {known.name}: {again}\n")
 

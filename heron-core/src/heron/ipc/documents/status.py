@@ -17,6 +17,7 @@ from heron.spi.typed_values import decode_document, decode_json
 
 __all__ = [
     "CheckpointStatus",
+    "CodeStatus",
     "ComponentStatus",
     "Culprit",
     "KeysStatus",
@@ -197,6 +198,21 @@ class UpdateStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class CodeStatus:
+    """The newest change of the code, to the package with this URI.
+
+    `phase` is ``change``, ``canary`` or ``return``, or how it ended: ``complete`` or ``returned``. `tasks` run the new
+    code. `reason` says why it returns.
+    """
+
+    package: str
+    phase: str
+    components: tuple[str, ...] = ()
+    tasks: tuple[int, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class KeysStatus:
     """Containers whose stream managers have these sets of keys, oldest first, named by the server's public keys.
 
@@ -260,6 +276,7 @@ class TopologyStatus:
     long_calls: tuple[LongCallStatus, ...] = ()
     keys: tuple[KeysStatus, ...] = ()
     user_errors: tuple[UserErrorStatus, ...] = ()
+    code: CodeStatus | None = None
 
 
 def encode_status(status: TopologyStatus) -> bytes:

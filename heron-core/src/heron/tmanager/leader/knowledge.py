@@ -15,6 +15,7 @@ from heron.state_machine import StateMachine
 from heron.tmanager.leader.back_pressure_reports import BackPressureReports
 from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
 from heron.tmanager.leader.checkpoint_run import checkpoint_run, first_checkpoints
+from heron.tmanager.leader.code_progress import CodeProgress
 from heron.tmanager.leader.key_reports import KeyReports
 from heron.tmanager.leader.long_call_reports import LongCallReports
 from heron.tmanager.leader.membership import PlanMaker, Registry
@@ -58,6 +59,7 @@ class Knowledge:
         self.update = UpdateProgress(
             self.plans, self.tasks, self.registry, settings.update_prepare_s, clock, self.checkpoints
         )
+        self.code = CodeProgress(self.plans, self.tasks, self.update, takeover.definition, clock)
         self.processes = ProcessTable()
         self.metrics = MetricsStore(settings.metrics_export_s)
         self.back_pressure = BackPressureReports()
@@ -146,6 +148,7 @@ class Knowledge:
             standbys=standbys(self.processes.statuses(), self.given.leader),
             unreached=self._unreached(self.clock.monotonic_s()),
             update=self.update.status(),
+            code=self.code.status(),
             checkpoints=self.checkpoint_status(),
             long_calls=() if self.ended else self.long_calls.statuses(),
             keys=() if self.ended else self.keys.statuses(self.plans.containers()),

@@ -8,10 +8,13 @@ does not restart a process any more.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from heron.clock import Clock
 from heron.errors import HeronError
+from heron.ipc.documents.status import CodeStatus
 from heron.kernel.settings import EngineSettings
+from heron.planner.code_change import CodeChange
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import StreamManagerLocation, TopologyState
 from heron.planner.runtime_config import ConfigChanges, with_changes
@@ -63,6 +66,7 @@ class Leader:
         self._checkpoints = known.checkpoints
         self._tasks = known.tasks
         self._update = known.update
+        self._code = known.code
         self._processes = known.processes
         self._back_pressure = known.back_pressure
         self._long_calls = known.long_calls
@@ -144,7 +148,7 @@ class Leader:
         if report.event is TaskEvent.FAILED:
             error = report.error or f"{self.known.who(report.task_id)}: failed without a reason"
             self._errors.add(error)
-            if self._stop_on_failure and not self._update.prepares(report.task_id):
+            if self._stop_on_failure and not self._code.spares(report.task_id):
                 instructions += self._end(LifeEvent.FAILED, error)
         return instructions + self._go_on()
 
@@ -202,8 +206,8 @@ class Leader:
         if not error or self.known.ended:
             return []
         self._errors.add(error)
-        prepared = report.task_id > 0 and self._update.prepares(report.task_id)
-        if report.event is TaskEvent.GIVEN_UP and self._stop_on_failure and not prepared:
+        spared = report.task_id > 0 and self._code.spares(report.task_id)
+        if report.event is TaskEvent.GIVEN_UP and self._stop_on_failure and not spared:
             return self._end(LifeEvent.FAILED, error)
         return self._continue_update()
 
@@ -261,7 +265,7 @@ class Leader:
         if self._checkpoints is None or self.known.ended or self.known.plan is None:
             return []
         missing = self._plans.containers(starting=False) - self._registry.locations().keys()
-        changed = self._checkpoints.step(may_order=not missing)
+        changed = self._checkpoints.step(may_order=not (missing or self._code.holds_checkpoints()))
         instructions: list[Instruction] = []
         failed, number, reason = self._checkpoints.failures
         if failed != self._noted_failures:
@@ -282,8 +286,12 @@ class Leader:
         manifest = self._checkpoints.take_manifest()
         return [*instructions, *([StoreManifest(manifest, self.known.plan.update is not None)] if manifest else [])]
 
-    def update_asked(self, target: PackingPlan, base: str, owners: OwnersByComponent = NO_OWNERS) -> list[Instruction]:
-        """A command requests other tasks, or other owners of key groups; `target` was made from packing plan `base`.
+    def update_asked(
+        self, target: PackingPlan, base: str, owners: OwnersByComponent = NO_OWNERS, code: CodeChange | None = None
+    ) -> list[Instruction]:
+        """A command requests other tasks, other owners of key groups, or new `code` for the new tasks.
+
+        `target` was made from the packing plan with the id `base`.
 
         Raises:
             HeronError: when the topology does not run, another update is under way, or it cannot have this plan.
@@ -292,9 +300,17 @@ class Leader:
         if self.known.plan is None or self._life.state is not LifePhase.RUNNING:
             msg = f"topology {name!r} is {self._life.state.value}; only a running topology can be updated"
             raise HeronError(msg)
-        if not self._update.begin(self.known.plan, self._given.definition, target, base, owners):
+        if code is not None:
+            begun = self._code.begin(self.known.plan, target, base, code)
+        elif refusal := self._code.refusal():
+            raise HeronError(refusal)
+        else:
+            begun = self._update.begin(self.known.plan, self._given.definition, target, base, owners)
+        if not begun:
             return [PublishPlan(self.known.plan, self._plans.packing)]
-        return self._update_changed()
+        if code is None:
+            return self._update_changed()
+        return [*_noted_code(self._code.status()), *self._update_changed(), *self._continue_update()]
 
     def config_asked(self, changes: ConfigChanges) -> list[Instruction]:
         """A command requests other values in the configuration; the next plan has them.
@@ -306,26 +322,36 @@ class Leader:
         if self.known.plan is None or self.known.ended:
             msg = f"topology {self._given.definition.name!r} is {self._life.state.value}; it must run to be configured"
             raise HeronError(msg)
-        self._plans.definition = with_changes(self._plans.definition, changes)
+        definition, code = with_changes(self._plans.definition, changes), self._plans.code
+        if code is not None:
+            self._plans.code = replace(code, topology=with_changes(code.topology, changes))
+        self._plans.definition = definition
         # Without a change too, only a leader that can still write may confirm it.
         return self._replan() or [PublishPlan(self.known.plan, self._plans.packing)]
 
     def withdrawal_asked(self, reason: str) -> list[Instruction]:
-        """A command withdraws the update under way.
+        """A command withdraws the update under way, or new code after the update that has brought it.
 
         Raises:
             HeronError: when there is none, or it cannot be withdrawn any more.
         """
+        if self._code.withdraw(reason):
+            return self._continue_update() or self._replan()
         self._update.withdraw(reason)
-        return self._update_changed()
+        return self._update_changed() + self._continue_update()
 
     def _continue_update(self) -> list[Instruction]:
         instructions: list[Instruction] = []
-        while not self.known.ended and self._update.step():
-            instructions += self._update_changed()
+        while not self.known.ended:
+            if self._update.step():
+                instructions += self._update_changed()
+            elif self._code.step(self.known.plan):
+                instructions += [*_noted_code(self._code.status()), *self._update_changed(noted=False)]
+            else:
+                break
         return instructions
 
-    def _update_changed(self) -> list[Instruction]:
+    def _update_changed(self, *, noted: bool = True) -> list[Instruction]:
         """The plan of the next phase; or of the end of the update, which removes tasks and containers."""
         containers = self._plans.containers()
         lifted = self._lift(self._back_pressure.keep(containers, self._clock.wall_s()))
@@ -333,7 +359,7 @@ class Leader:
         self._registry.keep(containers)
         self._processes.keep(containers | {0}, {each.task_id for _, each in self._plans.packing.instances()})
         status = self._update.status()
-        if status is None:
+        if status is None or not noted:
             return [*lifted, *self._replan()]
         facts = {"phase": status.phase, **({"reason": status.waits_for} if status.phase == "withdrawn" else {})}
         return [*lifted, NoteEvent("update", f"update-{status.number}", facts), *self._replan()]
@@ -388,3 +414,10 @@ class Leader:
     def _lift(self, ended: tuple[tuple[int, float], ...]) -> list[Instruction]:
         notes = (pressure_ended(self.known.culprit(task_id), duration_s) for task_id, duration_s in ended)
         return [each for parts in notes for each in parts]
+
+
+def _noted_code(status: CodeStatus | None) -> list[Instruction]:
+    if status is None:
+        return []
+    reason = {"reason": status.reason} if status.reason else {}
+    return [NoteEvent("code", "code", {"phase": status.phase, "package": status.package, **reason})]

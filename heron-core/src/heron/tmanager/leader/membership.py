@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
+from heron.planner.code_change import CodeChange, at_package
 from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import (
@@ -33,6 +34,7 @@ _Inputs = tuple[
     tuple[tuple[str, KeyOwners], ...],
     PlanUpdate | None,
     CheckpointPlan | None,
+    CodeChange | None,
 ]
 """What a plan follows from. When all stream managers register with a new leader, most find it unchanged."""
 
@@ -141,6 +143,8 @@ class PlanMaker:
         self.packing = packing
         self.update = former.update if former else None
         self.checkpoints: CheckpointPlan | None = former.checkpoints if former else None
+        self.code: CodeChange | None = former.code if former else None
+        self.package = former.package if former else ""
         self._made: tuple[PhysicalPlan, _Inputs] | None = None
 
     def checkpoint_plan(self) -> CheckpointPlan:
@@ -163,6 +167,8 @@ class PlanMaker:
 
         `owners` are those of key groups, for components whose tasks stay.
         """
+        if self.code is None:  # a packing driver does not know packages
+            target = replace(at_package(target, self.package), id=target.id)
         update = planned_update(index, target, index.plan.version + 1)
         self.update = replace(update, key_owners={**update.key_owners, **owners})
         self.packing = merged(self.packing, target)
@@ -188,6 +194,13 @@ class PlanMaker:
         if self.update is not None:
             self._end_update(self.update.added)
 
+    def end_code_change(self, *, completed: bool) -> None:
+        """All tasks have the new code from the next plan on; else the former code."""
+        if self.code is not None and completed:
+            self.definition, self.package = self.code.topology, self.code.package
+        self.code = None
+        self.packing = at_package(self.packing, self.package)
+
     def next_plan(
         self,
         current: PhysicalPlan | None,
@@ -212,7 +225,7 @@ class PlanMaker:
 
     def _inputs(self, stmgrs: list[StreamManagerLocation], state: TopologyState) -> _Inputs:
         owners = tuple(self._key_owners.items())
-        return self.packing, self.definition, tuple(stmgrs), state, owners, self.update, self.checkpoints
+        return self.packing, self.definition, tuple(stmgrs), state, owners, self.update, self.checkpoints, self.code
 
     def _plan_after(
         self, current: PhysicalPlan | None, stmgrs: list[StreamManagerLocation], state: TopologyState
@@ -228,7 +241,12 @@ class PlanMaker:
             leaving=self.update.removed if self.update is not None else (),
         )
         candidate = replace(
-            candidate, key_owners=dict(self._key_owners), update=self.update, checkpoints=self.checkpoints
+            candidate,
+            key_owners=dict(self._key_owners),
+            update=self.update,
+            checkpoints=self.checkpoints,
+            package=self.package,
+            code=self.code,
         )
         if candidate == current:
             return current

@@ -7,6 +7,7 @@ and reports about an older incarnation are ignored.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -150,6 +151,13 @@ class TaskTable:
     def state(self, task_id: int) -> TaskState | None:
         """The state of a task; None if it is unknown."""
         return self._entries[task_id].state if task_id in self._entries else None
+
+    def is_broken(self, task_id: int, most_deaths: float = math.inf) -> bool:
+        """Whether it has failed, is given up, or has died more often than `most_deaths` and does not run."""
+        entry = self._entries.get(task_id)
+        if entry is None or entry.state in (TaskState.RUNNING, *_FINAL):
+            return False
+        return entry.state in (TaskState.FAILED, TaskState.DOWN) or entry.restarts > most_deaths
 
     def place(self, task_id: int) -> tuple[str, int]:
         """The component and container of a task; ``("", 0)`` if it is unknown."""

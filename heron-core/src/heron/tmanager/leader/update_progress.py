@@ -29,12 +29,15 @@ from heron.tmanager.leader.checkpoint_progress import CheckpointProgress
 from heron.tmanager.leader.membership import PlanMaker, Registry
 from heron.tmanager.leader.task_table import TaskState, TaskTable
 
-__all__ = ["NO_OWNERS", "OwnersByComponent", "UpdateProgress"]
+__all__ = ["MOST_DEATHS", "NO_OWNERS", "OwnersByComponent", "UpdateProgress"]
 
 OwnersByComponent = Mapping[str, KeyOwners]
 """The owners of key groups that a command asks for, by component."""
 
 NO_OWNERS: Final[OwnersByComponent] = MappingProxyType({})
+
+MOST_DEATHS: Final = 2
+"""A task with new code that has died more often does not start: one death may have a cause from outside."""
 
 _BROKEN = (TaskState.FAILED, TaskState.DOWN)
 _GONE = (TaskState.LEFT, TaskState.ENDED, *_BROKEN)
@@ -59,7 +62,7 @@ class UpdateProgress:
         self._plans = plans
         self._tasks = tasks
         self._registry = registry
-        self._limit_s = limit_s
+        self.limit_s = limit_s
         self._clock = clock
         self._deadline_s = clock.monotonic_s() + limit_s if plans.update else math.inf
         self._last: UpdateStatus | None = None
@@ -98,7 +101,7 @@ class UpdateProgress:
         self._check_changes(index, definition, target)
         self._check_owners(index, target, owners)
         self._plans.prepare(index, target, owners)
-        self._deadline_s = self._clock.monotonic_s() + self._limit_s
+        self._deadline_s = self._clock.monotonic_s() + self.limit_s
         return True
 
     def _is_repeated(self, index: PlanIndex, target: PackingPlan, owners: OwnersByComponent) -> bool:
@@ -149,7 +152,8 @@ class UpdateProgress:
                 continue
             self._check_not_ended(name, index.members_of(name))
             removed = before[name] - after[name]
-            if removed and self._checkpoints is None and definition.component(name).kind is ComponentKind.SPOUT:
+            stays = self._checkpoints is None and self._plans.code is None
+            if removed and stays and definition.component(name).kind is ComponentKind.SPOUT:
                 msg = (
                     f"component {name!r} is a spout of {len(before[name])} tasks; its parallelism can only grow, and "
                     f"task {min(removed)} cannot leave: no other task can continue at the position of a removed one"
@@ -200,7 +204,8 @@ class UpdateProgress:
         )
 
     def _step_in_prepare(self, update: PlanUpdate) -> bool:
-        broken = [task for task in update.added if self._tasks.state(task) in _BROKEN]
+        most_deaths = math.inf if self._plans.code is None else MOST_DEATHS
+        broken = [task for task in update.added if self._tasks.is_broken(task, most_deaths)]
         if broken:
             component, container_id = self._tasks.place(broken[0])
             error = self._tasks.last_error(broken[0])
@@ -212,7 +217,7 @@ class UpdateProgress:
                 return self._end_by_restore(update, self._checkpoints)
             self._plans.switch()
         elif self._clock.monotonic_s() >= self._deadline_s:
-            self.withdraw(f"{self._waits_for()} is missing after {self._limit_s:g} s (heron.update.prepare.s)")
+            self.withdraw(f"{self._waits_for()} is missing after {self.limit_s:g} s (heron.update.prepare.s)")
         else:
             return False
         return True
@@ -220,11 +225,13 @@ class UpdateProgress:
     def _end_by_restore(self, update: PlanUpdate, checkpoints: CheckpointProgress) -> bool:
         """An update by restore: takes a checkpoint, or the one under way, and restores it when all have committed it.
 
-        Returns whether the plan changes: by the restore, or because the update is withdrawn.
+        The return of new code restores the checkpoint from before that code, and takes none. Returns whether the plan
+        changes: by the restore, or because the update is withdrawn.
         """
-        if not self._checkpoint:
+        returns = self._plans.code is not None and self._plans.code.returns != ""
+        if not (self._checkpoint or returns):
             self._checkpoint, self._failures = checkpoints.join(), checkpoints.failures[0]
-        if checkpoints.is_committed(self._checkpoint):
+        if returns or checkpoints.is_committed(self._checkpoint):
             added = Counter(self._tasks.place(each)[0] for each in update.added)
             removed = Counter(self._tasks.place(each)[0] for each in update.removed)
             changed = {*added, *removed, *update.key_owners}
@@ -240,7 +247,7 @@ class UpdateProgress:
         if failures > self._failures:
             self.withdraw(f"its checkpoint failed: {error}")
         elif self._clock.monotonic_s() >= self._deadline_s:
-            self.withdraw(f"its checkpoint is not complete after {self._limit_s:g} s (heron.update.prepare.s)")
+            self.withdraw(f"its checkpoint is not complete after {self.limit_s:g} s (heron.update.prepare.s)")
         return self._plans.update is None
 
     def _step_in_switch(self, update: PlanUpdate) -> bool:

@@ -38,6 +38,7 @@ from heron_cli.topologies.logs.log_search import process_logs
 from heron_cli.topologies.logs.whole_log import WholeLog, whole_log, whole_logs
 from heron_cli.topologies.package_store import PruneResult, StoredPackage
 from heron_cli.topologies.progress import Progress
+from heron_cli.topologies.running.code_request import CodeRequest
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.restart import RestartedContainer
 from heron_cli.topologies.running.status_report import StatusReport
@@ -48,6 +49,7 @@ from heron_cli.topologies.runs.topology_list import TopologyEntry, TopologyList
 __all__ = [
     "AssembledTrace",
     "Client",
+    "CodeRequest",
     "ExecutionState",
     "FunctionTime",
     "HealthRecords",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from types import TracebackType
@@ -20,10 +20,10 @@ from heron.planner.runtime_config import ConfigChanges
 from heron.spi.scheduler import Scheduler
 from heron.spi.statemgr import StateManager
 from heron.spi.uploader import Uploader
-from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.catalog.other_plugins import check_without, observer_entries
 from heron_cli.catalog.plugin_path import add_plugin_path
 from heron_cli.catalog.third_party import open_guarded, open_guarded_statemgr
+from heron_cli.client.launch_functions import SubmitResult
 from heron_cli.profiles.overrides import split_overrides
 from heron_cli.topologies.checkpoint_list import (
     ListedCheckpoint,
@@ -43,6 +43,7 @@ from heron_cli.topologies.package_store import PackageStore, PruneResult, Stored
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
 from heron_cli.topologies.run_nodes import topologies
+from heron_cli.topologies.running.code_request import CodeRequest
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.restart import RestartedContainer, StateChange, restart_containers, set_state
 from heron_cli.topologies.running.runtime_config import ConfigChange, change_config
@@ -51,7 +52,8 @@ from heron_cli.topologies.runs.kill_topology import HowKilled, KillResult, kill_
 from heron_cli.topologies.runs.topology_list import TopologyList, list_topologies
 
 if TYPE_CHECKING:
-    from heron_cli.client.launch_functions import PlanUpdate, RunUpdate, Submit
+    from heron_cli.client.launch_functions import PlanUpdate, RunUpdate, Submit, UpdateCode
+    from heron_cli.launch.code.code_update import CodeUpdate
     from heron_cli.launch.loading.loaded import LoadedTopology
     from heron_cli.launch.update import TopologyUpdate
 
@@ -60,24 +62,13 @@ __all__ = ["Client", "StateChange", "SubmitResult", "connect", "profiles_of"]
 _SUBMIT = "heron_cli.launch.submission:submit_target"
 _PLAN_UPDATE = "heron_cli.launch.update:plan_update"
 _RUN_UPDATE = "heron_cli.launch.update:run_update"
+_UPDATE_CODE = "heron_cli.launch.code.code_update:update_code"
 """Loaded by name because the methods that submit nothing are ready 100 ms earlier without them."""
 
 _TIMEOUT_S = 10.0
 _WATCH_S = 1.0  # the default period of metrics export
 _FAMILIES = ("scheduler", "statemgr")  # what every method needs
 _WITH_UPLOADER = (*_FAMILIES, "uploader")
-
-
-@dataclass(frozen=True, slots=True)
-class SubmitResult:
-    """A topology that was submitted.
-
-    `containers` counts container 0 too. `notes` are messages for people about earlier runs that were removed.
-    """
-
-    run: ExecutionState
-    containers: int
-    notes: tuple[str, ...] = ()
 
 
 def connect(
@@ -374,6 +365,20 @@ class Client:
             topology.status(control=not dry_run)  # it runs, and this user may change it
             update = plan(environment, topology, parallelism or {}, containers, rebalance)
             return update if dry_run else run(environment, self._choice, topology, update, on_phase or _ignore)
+
+    def update_code(self, name: str, request: CodeRequest, *, timeout_s: float = 300.0) -> CodeUpdate:
+        """Let the tasks of each component with other code run it, and return when all do; raises as `update` does.
+
+        Raises:
+            TopologyError: when the file does not load or verify.
+            TopologyFailedError: when the tasks have returned to the former code.
+        """
+        if not request.dry_run:
+            self._check_writable(f"topology {name!r}")
+        change, environment = cast("UpdateCode", load_object(_UPDATE_CODE)), self._full_environment()
+        with self.topology(name, timeout_s=timeout_s) as topology:
+            topology.status(control=not request.dry_run)
+            return change(environment, self._choice, topology, request)
 
     def configure(
         self, name: str, changes: ConfigChanges, *, dry_run: bool = False, timeout_s: float = 60.0

@@ -46,6 +46,7 @@ _CHECK_SIMULATION = "heron_cli.foreground.seeded:check_simulation_installed"
     default="",
     help="Starts with the state of a checkpoint, see `heron checkpoints`.",
 )
+@click.option("--reload", is_flag=True, help="Gives the running tasks the code of a file when it is saved.")
 @click.option("--ui", "page", is_flag=True, help="Serves a page of the run in a browser, on this machine.")
 @click.option("--simulate", is_flag=True, help="Runs it in this process, for tests and breakpoints.")
 @click.option("--seed", type=int, metavar="N", help="With --simulate: on simulated machines, in an order of this seed.")
@@ -62,6 +63,7 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     timeout: float | None,
     report: Path | None,
     from_checkpoint: str,
+    reload: bool,
     page: bool,
     simulate: bool,
     seed: int | None,
@@ -74,12 +76,12 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     Arguments after `--` are the file's own sys.argv. A compat plugin may read other files than Python's, such as jars.
     """
     started_s, started_at_s = monotonic_s(), wall_s()
-    _check(timeout, report, from_checkpoint, page=page, simulate=simulate)
+    _check(timeout, report, from_checkpoint, page=page, simulate=simulate, reload=reload)
     _check_seed(seed, report, faults=faults, simulate=simulate)
     choice = options.choose(profile)
     arguments = file_arguments(context, target, keys, arguments)
     request = RunRequest(
-        choice, timeout, report, simulate, started_s, started_at_s, from_checkpoint, page, seed, faults
+        choice, timeout, report, simulate, started_s, started_at_s, from_checkpoint, page, seed, faults, target, reload
     )
     with Interrupts() as interrupts, LoadingTopology(target, arguments, verbose=verbose) as loading:
         # Imported while the child process loads the file.
@@ -88,13 +90,18 @@ def run(  # noqa: PLR0913, PLR0917 - one parameter for each option
     context.exit(code)
 
 
-def _check(timeout: float | None, report: Path | None, from_checkpoint: str, *, page: bool, simulate: bool) -> None:
+def _check(
+    timeout: float | None, report: Path | None, from_checkpoint: str, *, page: bool, simulate: bool, reload: bool
+) -> None:
     """Refuse options that are wrong or contradict each other, before the author's file is loaded."""
     if timeout is not None and not timeout > 0:
         msg = f"--timeout: {timeout:g} s is not above 0 s; give the seconds after which it is stopped"
         raise UsageError(msg)
     if simulate and from_checkpoint:
         msg = f"--from-checkpoint {from_checkpoint!r:.80}: the simulator takes no checkpoints; leave out --simulate"
+        raise UsageError(msg)
+    if reload and simulate:
+        msg = "--reload: the simulator has no tasks that another one can replace; leave out --simulate"
         raise UsageError(msg)
     if page and simulate:
         msg = "--ui: the simulator has no processes to ask; leave out --simulate"

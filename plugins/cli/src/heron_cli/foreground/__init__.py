@@ -5,6 +5,6 @@ a report, an exit code. The topology ends with the command. Called by `heron_cli
 child process loads the author's file.
 
 Reading order: `run_report` (the request and the report), `foreground_run` (the whole run), `run_monitor` (follows it),
-`run_page` (``--ui``), `simulated` (``--simulate``: the same topology in this process), `seeded` (``--seed``: on
-simulated machines).
+`reloading` (``--reload``), `run_page` (``--ui``), `simulated` (``--simulate``: the same topology in this process),
+`seeded` (``--seed``: on simulated machines).
 """

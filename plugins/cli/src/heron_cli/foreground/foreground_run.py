@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
+from heron.driver_kit.loading import load_object
 from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.catalog.other_plugins import observer_entries
 from heron_cli.foreground.run_monitor import Outcome, watch_run
@@ -21,8 +24,12 @@ from heron_cli.topologies.runs.run_folders import prune_logs
 from heron_cli.view.live.quiet_progress import QuietProgress
 from heron_cli.view.text import echo, format_count
 
+if TYPE_CHECKING:
+    from heron_cli.foreground.reloading import Reloaded, Reloading
+
 __all__ = ["run_in_foreground"]
 
+_RELOADING = "heron_cli.foreground.reloading:Reloading"
 _EXIT_CODES = {"finished": 0, "failed": 1, "killed": 1}
 _EXIT_INTERRUPTED = 130
 
@@ -51,7 +58,9 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
                 deadline_s = None if request.timeout_s is None else request.started_s + request.timeout_s
                 if page is not None:
                     echo(page.announcement(run.topology), err=True)
-                outcome = watch_run(environment, run, prepared.loaded.definition, interrupts, deadline_s)
+                definition = prepared.loaded.definition
+                with _reloading(request, prepared) as reloaded:
+                    outcome = watch_run(environment, run, definition, interrupts, deadline_s, reloaded)
             finally:
                 end_run(environment, run)
         finally:
@@ -60,6 +69,18 @@ def run_in_foreground(request: RunRequest, loading: LoadingTopology, interrupts:
             "heron_topology_ended", topology=run.topology, topology_id=run.topology_id, state=outcome.state
         )
     return _conclude(request, prepared, run, outcome)
+
+
+@contextmanager
+def _reloading(request: RunRequest, prepared: Prepared) -> Iterator[Callable[[], Sequence[Reloaded]]]:
+    """Follow the files of the program in this block, if the request says so; yield what has to be said."""
+    if not request.reload:
+        yield tuple
+        return
+    loaded = prepared.loaded
+    make = cast("type[Reloading]", load_object(_RELOADING))  # loaded by name: few runs need it
+    with make(request.choice, loaded.definition.name, request.target, loaded) as reloading:
+        yield reloading.said
 
 
 def _start(environment: Environment, prepared: Prepared, entries: tuple[str, ...]) -> ExecutionState:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from heron.api.definition import TopologyDefinition
 from heron.clock import monotonic_s
@@ -27,6 +27,9 @@ from heron_cli.topologies.run_nodes import read_report
 from heron_cli.topologies.running.tmanager_client import open_tmanager_client
 from heron_cli.topologies.running.topology_end import ENDED
 from heron_cli.view.live.run_view import GuardedView, PlainView, View
+
+if TYPE_CHECKING:
+    from heron_cli.foreground.reloading import Reloaded
 
 __all__ = ["Outcome", "Outputs", "RunMonitor", "StatusPoller", "watch_run"]
 
@@ -59,13 +62,17 @@ def watch_run(
     definition: TopologyDefinition,
     interrupts: Interrupts,
     deadline_s: float | None,
+    reloaded: Callable[[], Sequence[Reloaded]] = tuple,
 ) -> Outcome:
-    """Follow a run and show it on stderr, a terminal or a pipe; `deadline_s` is monotonic."""
+    """Follow a run and show it on stderr, a terminal or a pipe; `deadline_s` is monotonic.
+
+    `reloaded` returns what there is to say about files that were saved.
+    """
     view = GuardedView(_view())
     try:
         parallelism = {each.name: each.parallelism for each in definition.components}
         with closing(Outputs(Path(run.log_dir), parallelism)) as outputs:
-            return RunMonitor(environment, run, view, outputs).wait_for_end(interrupts, deadline_s)
+            return RunMonitor(environment, run, view, outputs, reloaded).wait_for_end(interrupts, deadline_s)
     finally:
         view.close()
 
@@ -73,7 +80,15 @@ def watch_run(
 class RunMonitor:
     """Follows one run."""
 
-    def __init__(self, environment: Environment, run: ExecutionState, view: GuardedView, outputs: Outputs) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        run: ExecutionState,
+        view: GuardedView,
+        outputs: Outputs,
+        reloaded: Callable[[], Sequence[Reloaded]] = tuple,
+    ) -> None:
+        self._reloaded = reloaded
         self._environment = environment
         self._run = run
         self._view = view
@@ -124,6 +139,9 @@ class RunMonitor:
     def _poll(self) -> None:
         if status := self._poller.poll():
             self._show_status(status)
+        for each in self._reloaded():
+            known = not each.reason or any(error in each.reason for error in self._shown)
+            self._view.note(each.text if known else f"{each.text}: {each.reason}")
 
     def _show_status(self, status: TopologyStatus) -> None:
         self._status = status

@@ -19,7 +19,10 @@ __all__ = ["ComponentReport", "RunReport", "RunRequest", "check_report_path", "c
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """The options of one run. The command began at `started_s` (monotonic) and `started_at_s` (wall clock)."""
+    """The options of one run of the file `target`.
+
+    The command began at `started_s` (monotonic) and `started_at_s` (wall clock).
+    """
 
     choice: ProfileChoice
     timeout_s: float | None
@@ -31,6 +34,8 @@ class RunRequest:
     ui: bool = False
     seed: int | None = None
     faults: bool = False
+    target: str = ""
+    reload: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,5 +6,5 @@ the health manager.
 
 Reading order: `loading` (from the file to a topology), `prepare` (verified and packed), `start_from` (with the state of
 a checkpoint), `submission` (the steps, and how they are undone) with `target`, `container_specs` and `services`; then
-`update` and `rebalance`.
+`update` and `rebalance`, and `code` (new code).
 """

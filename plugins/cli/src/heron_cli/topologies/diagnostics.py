@@ -18,6 +18,7 @@ from pathlib import Path
 
 from heron.clock import wall_s
 from heron.errors import HeronError, StateError
+from heron.instance.output.fast_emit import speedups
 from heron.ipc.endpoint import check_run_dir
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind, StateManager
@@ -53,9 +54,10 @@ class Diagnosis:
 
 
 def diagnose_machine() -> Iterator[Diagnosis]:
-    """Check the machine: Python, open files, plugins."""
+    """Check the machine: Python, open files, the compiled emit, plugins."""
     yield _python()
     yield _open_files()
+    yield _speedups()
     yield from _plugins()
 
 
@@ -89,6 +91,13 @@ def _open_files() -> Diagnosis:
         return Diagnosis("open files", "ok", f"at most {'any number' if soft == resource.RLIM_INFINITY else soft}")
     text = f"at most {soft}, topologies of many tasks or containers need {_FILES} or more"
     return Diagnosis("open files", "warning", text, f"ulimit -n {min(_FILES, hard) if hard > 0 else _FILES}")
+
+
+def _speedups() -> Diagnosis:
+    found = speedups()
+    if found.is_broken:
+        return Diagnosis("compiled emit", "warning", found.state, "pip install --force-reinstall heron-speedups")
+    return Diagnosis("compiled emit", "ok", found.state)
 
 
 def _plugins() -> Iterator[Diagnosis]:

@@ -98,16 +98,15 @@ class PackageStore:
             self._uploader.untag(name, tag)
 
     def _in_use(self) -> dict[str, str]:
-        used = {}
+        used: dict[str, str] = {}
         for topology in self._statemgr.list(NodeKind.EXECUTION_STATE):
-            if uri := self._used_by(topology):
-                used[uri] = topology
+            used |= dict.fromkeys(self._used_by(topology), topology)
         return used
 
-    def _used_by(self, topology: str) -> str:
-        """Return the URI of its package, or "" when there is no such topology."""
+    def _used_by(self, topology: str) -> tuple[str, ...]:
+        """Return the URIs of its packages; none when there is no such topology."""
         run = read_run(self._statemgr, topology)
-        return run.package_uri if run else ""
+        return tuple(filter(None, (run.package_uri, *run.more_packages))) if run else ()
 
     def _remove(self, chosen: tuple[PackageEntry, ...]) -> dict[str, str]:
         """Remove them one by one; return by URI why some could not be removed."""
@@ -135,7 +134,7 @@ class PackageStore:
         """Remove it, or return which topology needs it."""
         try:
             with self._held(entry.name, b"heron packages prune"):
-                if is_name(entry.name) and self._used_by(entry.name) == entry.uri:
+                if is_name(entry.name) and entry.uri in self._used_by(entry.name):
                     return f"topology {entry.name!r} uses it now"
                 self._uploader.undo(entry.uri)
         except UsageError as error:

@@ -5,7 +5,7 @@ values. Called by `heron_cli.commands` and `heron_cli.foreground`. Most of it is
 
 - `text`: counts, sizes, times, columns, and texts without control characters; `console`: where tables are printed
 - one topology: `status_line`, `status_table`, `status_text`, `metrics_text`, `checkpoint_text`, `trace_text`,
-  `update_text`
+  `update_text`, `code_text`
 - what it could not process: `dead_letter_text`
 - its plans before it runs: `plan_tree`, `plan_picture`
 - `tasks`: what one task answered about its inside

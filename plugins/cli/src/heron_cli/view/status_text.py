@@ -144,7 +144,13 @@ def _long_call_lines(status: TopologyStatus, wall_s: float) -> Iterator[str]:
 
 
 def _update_lines(status: TopologyStatus) -> Iterator[str]:
-    """Yield the update under way, or why the last one was withdrawn."""
+    """Yield the update and the change of the code under way, or why the last one was withdrawn or has returned."""
+    code = status.code
+    if code is not None and code.phase == "returned":
+        yield f"the tasks run the former code again: {code.reason}"
+    elif code is not None and code.phase != "complete":
+        why = f": {code.reason}" if code.reason else ""
+        yield f"the code of {', '.join(code.components)} changes, in phase {code.phase}{why}"
     update = status.update
     if update is None or update.phase == "complete":
         return

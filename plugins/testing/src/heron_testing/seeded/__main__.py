@@ -18,6 +18,7 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="print every event of the runs")
     parser.add_argument("--calm", action="store_true", help="without faults")
     parser.add_argument("--state", action="store_true", help="effectively once, with checkpoints")
+    parser.add_argument("--code", action="store_true", help="with a change of the code in each run")
     parser.add_argument("--each", action="store_true", help="print the hash of each run")
     parser.add_argument("--first", action="store_true", help="end with the first seed that fails")
     parser.add_argument("--keep", type=_numbers, help="only these faults of the seed, such as 1,3; 0 for none")
@@ -29,13 +30,17 @@ def main() -> int:
     install()
     from heron_testing.seeded.forked_run import ForkedRuns, warm_up  # noqa: PLC0415 - after the clock
     from heron_testing.seeded.shrinking import shrink  # noqa: PLC0415
-    from heron_testing.seeded.simulation import draw_scenario  # noqa: PLC0415
+    from heron_testing.seeded.simulation import draw_code_scenario, draw_scenario  # noqa: PLC0415
 
     warm_up()
     began_s, simulated_s, failed = sum(os.times()[:4]), 0.0, 0
     with ForkedRuns(keeps_trace=arguments.trace) as runs:
         for seed in range(arguments.seed, arguments.seed + arguments.runs):
-            scenario = draw_scenario(seed, with_state=arguments.state, calm=arguments.calm, minutes=arguments.minutes)
+            if arguments.code:
+                scenario = draw_code_scenario(seed, with_state=arguments.state)
+            else:
+                calm, minutes = arguments.calm, arguments.minutes
+                scenario = draw_scenario(seed, with_state=arguments.state, calm=calm, minutes=minutes)
             drawn = scenario.faults
             if arguments.keep is not None:
                 kept = tuple(each for number, each in enumerate(drawn, 1) if number in arguments.keep)
@@ -68,7 +73,7 @@ def _numbers(text: str) -> frozenset[int]:
 
 def _mode(arguments: argparse.Namespace) -> str:
     minutes = f"--minutes {arguments.minutes:g} " if arguments.minutes else ""
-    return ("--state " if arguments.state else "") + minutes
+    return ("--state " if arguments.state else "") + ("--code " if arguments.code else "") + minutes
 
 
 if __name__ == "__main__":

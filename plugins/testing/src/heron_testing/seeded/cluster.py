@@ -18,7 +18,7 @@ from heron.spi.driver import DriverRef
 from heron.spi.scheduler import ContainerSpec
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
-from heron.state_nodes.plans import encode_plan
+from heron.state_nodes.plans import decode_packing_plan, decode_physical_plan, encode_plan
 from heron.state_nodes.topology_keys import encode_keys
 from heron_testing.seeded.invariants import RoleChecks
 from heron_testing.seeded.network import Network
@@ -53,6 +53,7 @@ class Cluster:
         self.network = Network(world)
         self.nodes = Site.nodes = Nodes(world, lease_s=_LEASE_S)
         self.objects = Site.objects = Objects()
+        Site.package = program.package
         self.checks = RoleChecks(world, program.settings)
         self.nodes.on_plan = self.checks.plan_written
         self.processes = RoleProcesses(world, self.network, self.nodes, self.checks)
@@ -85,7 +86,20 @@ class Cluster:
 
     def problems(self) -> list[str]:
         """What has gone wrong, whatever the topology does."""
-        return [*self.processes.crashes, *self.nodes.problems, *self.checks.problems]
+        return [*self.processes.crashes, *self.nodes.problems, *self.checks.problems, *self._packages()]
+
+    def _packages(self) -> list[str]:
+        """Outside of a change, all tasks have one package."""
+        plan, packing = (
+            self.nodes.values.get((kind, self.topology)) for kind in (NodeKind.PHYSICAL_PLAN, NodeKind.PACKING_PLAN)
+        )
+        if plan is None or packing is None:
+            return []
+        written = decode_physical_plan(plan.value, self.topology)
+        instances = decode_packing_plan(packing.value, self.topology).instances()
+        found = {each.package for _, each in instances}
+        mixed = written.code is None and found != {written.package}
+        return [f"the tasks have the packages {sorted(found)}, and the plan {written.package!r}"] if mixed else []
 
     def _container_ended(self) -> None:
         self.world.is_over = all(each.has_ended for each in self.containers)

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from heron_testing.seeded.commands import update
+from heron_testing.seeded.commands import change_code, update
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -17,7 +17,17 @@ if TYPE_CHECKING:
     from heron_testing.seeded.cluster import Cluster
     from heron_testing.seeded.process import SimulatedProcess
 
-__all__ = ["FIRST_FAULT_S", "HARMLESS", "Fault", "FaultKind", "FaultTargets", "Faults", "draw_faults", "targets_of"]
+__all__ = [
+    "FIRST_FAULT_S",
+    "HARMLESS",
+    "Fault",
+    "FaultKind",
+    "FaultTargets",
+    "Faults",
+    "draw_code_change",
+    "draw_faults",
+    "targets_of",
+]
 
 FIRST_FAULT_S = 0.3
 """The topology starts before this time."""
@@ -37,6 +47,8 @@ class FaultKind(enum.StrEnum):
     DISK_FULL = "disk-full"
     UPDATE = "update"
     """No fault, but what faults happen to: the command asks for another number of tasks."""
+    CODE = "code"
+    """Likewise: the command gives a component new code, all of its tasks or one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +65,9 @@ class Fault:
         return f"at {self.at_s:.3f} s: {self.kind.value} {self.target}{lasts}".rstrip()
 
 
-HARMLESS = (FaultKind.SLOW, FaultKind.STORE_AWAY, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE)
+HARMLESS = (FaultKind.SLOW, FaultKind.STORE_AWAY, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE, FaultKind.CODE)
 """The kinds that neither lose a tuple nor repeat one, in any mode."""
+_CODE = ("split", "count", "broken", "split canary", "count canary", "broken canary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +134,13 @@ def draw_faults(
     return tuple(sorted(faults, key=lambda each: each.at_s))
 
 
+def draw_code_change(seed: int, *, with_state: bool, within_s: float) -> Fault:
+    """The change of code of a seed; `with_state` also of the spout, which cannot begin again without it."""
+    draw = random.Random(f"code {seed}")
+    targets = (*_CODE, "sentences", "sentences canary") if with_state else _CODE
+    return Fault(round(draw.uniform(FIRST_FAULT_S, within_s), 3), FaultKind.CODE, draw.choice(targets))
+
+
 def _draw_fault(draw: random.Random, kinds: Mapping[FaultKind, int], targets: FaultTargets, within_s: float) -> Fault:
     kind = draw.choices(tuple(kinds), tuple(kinds.values()))[0]
     at_s, lasts_s = draw.uniform(FIRST_FAULT_S, within_s), draw.uniform(0.01, 1.5)
@@ -155,7 +175,8 @@ class Faults:
             FaultKind.LEASE: self._end_leases,
             FaultKind.CLOCK: self._jump,
             FaultKind.DISK_FULL: self._fill_disk,
-            FaultKind.UPDATE: self._update,
+            FaultKind.UPDATE: self._command,
+            FaultKind.CODE: self._command,
         }
 
     def schedule(self, fault: Fault) -> None:
@@ -210,13 +231,15 @@ class Faults:
         self._objects.is_full = True
         self._world.after(fault.lasts_s, self._disk_has_room)
 
-    def _update(self, fault: Fault) -> None:
-        component, parallelism = fault.target.split()
-        self._processes.start(
-            self._hosts["c0"],
-            f"command at {fault.at_s:g}",
-            lambda process: update(process, self._nodes, self._topology, component, int(parallelism)),
-        )
+    def _command(self, fault: Fault) -> None:
+        words = fault.target.split()
+
+        def run(process: SimulatedProcess) -> int:
+            if fault.kind is FaultKind.CODE:
+                return change_code(process, self._nodes, self._topology, words)
+            return update(process, self._nodes, self._topology, words[0], int(words[1]))
+
+        self._processes.start(self._hosts["c0"], f"command at {fault.at_s:g}", run)
 
     def _stop(self, process: SimulatedProcess, lasts_s: float) -> None:
         process.stop()

@@ -73,6 +73,7 @@ class RoleChecks:
             for task_id, outlet in manager.outlets.items():
                 self._bound(f"{name} keeps for task {task_id}", outlet.queued_bytes, self._outlet_limit(name, task_id))
         for name, task in self.tasks.items():
+            self._check_code(name, task)
             gateway, limits = task.gateway, self._limits
             frame = limits.batch_bytes + limits.link_window_bytes
             sessions = self.sessions
@@ -80,6 +81,16 @@ class RoleChecks:
             # A round may flush a stream twice, and a batch exceeds its size by a row, which is no larger here.
             batches = 4 * max(1, len(task.definition.outputs)) * limits.batch_bytes
             self._bound(f"{name} keeps to send", gateway.data_out.queued_bytes, limits.out_queue_bytes + batches)
+
+    def _check_code(self, name: str, task: Task) -> None:
+        """A task runs the code that its plan has for it."""
+        plan, component = task.index.plan, task.gateway.inspected.component
+        if component is None or (plan.code is None and not plan.package):
+            return
+        code = getattr(component, "_author_class", type(component))
+        wanted = plan.topology_of(task.spec.task_id).component(task.spec.component).entry
+        if f"{code.__module__}:{code.__qualname__}" != wanted:
+            self._note(f"{name} runs {code.__qualname__}, and {_named(plan)} has {wanted}")
 
     def _outlet_limit(self, name: str, task_id: int) -> int:
         """The hard limit and a window of each producer: see `heron.stmgr.outlet`."""

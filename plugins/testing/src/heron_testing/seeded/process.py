@@ -266,6 +266,10 @@ class SimulatedMachine(Machine):
         """A lock whose sleeper is a greenlet."""
         return cast("threading.Lock", _SimulatedLock(self._process.world))
 
+    def pid(self) -> int:
+        """The id of the simulated process; a fork of the simulation has another one than its start."""
+        return self._process.pid
+
     def start_thread(self, name: str, run: Callable[[], object]) -> None:
         """Starts a greenlet."""
         self._process.start(name, run, self._process.world.draw.uniform(1e-5, 1e-3))

@@ -14,11 +14,20 @@ from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan
 from heron_testing.seeded.cluster import Cluster, Program
-from heron_testing.seeded.faults import FIRST_FAULT_S, HARMLESS, Fault, FaultKind, Faults, draw_faults, targets_of
+from heron_testing.seeded.faults import (
+    FIRST_FAULT_S,
+    HARMLESS,
+    Fault,
+    FaultKind,
+    Faults,
+    draw_code_change,
+    draw_faults,
+    targets_of,
+)
 from heron_testing.seeded.workload import Outside, word_count
 from heron_testing.seeded.world import World
 
-__all__ = ["WORD_TARGETS", "Outcome", "Scenario", "Simulation", "draw_scenario"]
+__all__ = ["WORD_TARGETS", "Outcome", "Scenario", "Simulation", "draw_code_scenario", "draw_scenario"]
 
 _PLACES = {
     1: (("sentences", 1, 0), ("split", 3, 0), ("count", 5, 0)),
@@ -52,6 +61,7 @@ _SETTINGS: dict[str, object] = {
 }
 _WITH_ONE_START = 10  # seeds
 _FAULTS_WITHIN_S = 3.0
+_CODE_WITHIN_S = 2.0
 
 
 _TIGHT: dict[str, object] = {
@@ -95,6 +105,15 @@ class Scenario:
     def is_exact(self) -> bool:
         """Whether each word is counted once: always with state, else if no fault may lose or repeat a tuple."""
         return self.with_state or all(each.kind in HARMLESS for each in self.faults)
+
+
+def draw_code_scenario(seed: int, *, with_state: bool = False) -> Scenario:
+    """The scenario of a seed with a change of the code, and faults near it."""
+    change = draw_code_change(seed, with_state=with_state, within_s=_CODE_WITHIN_S)
+    kinds = tuple(each for each in FaultKind if each is not FaultKind.UPDATE)
+    others = draw_faults(seed, WORD_TARGETS, within_s=_FAULTS_WITHIN_S, most=4, kinds=kinds) if seed % 4 else ()
+    faults = tuple(sorted((change, *others), key=lambda each: each.at_s))
+    return Scenario(seed, faults, with_state, sentences=96)
 
 
 def draw_scenario(seed: int, *, with_state: bool = False, calm: bool = False, minutes: float = 0.0) -> Scenario:

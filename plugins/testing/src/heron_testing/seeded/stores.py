@@ -18,9 +18,13 @@ from heron.spi.uploader import Uploader
 from heron.state_nodes.plans import decode_physical_plan
 from heron_testing.seeded.world import Process, World
 
-__all__ = ["Nodes", "Objects", "SimulatedCheckpoints", "SimulatedPackages", "SimulatedStates", "Site"]
+__all__ = ["NEW_PACKAGE", "Nodes", "Objects", "SimulatedCheckpoints", "SimulatedPackages", "SimulatedStates", "Site"]
 
 _WATCH_DELAY_S = 0.2
+
+
+NEW_PACKAGE = "seeded:new"
+"""The URI of the package with new code."""
 
 
 class Site:
@@ -28,6 +32,7 @@ class Site:
 
     nodes: ClassVar[Nodes]
     objects: ClassVar[Objects]
+    package: ClassVar[Path]
 
 
 def _take(world: World, low_s: float, high_s: float) -> None:
@@ -317,5 +322,6 @@ class SimulatedPackages(Uploader):
         """Nothing was stored."""
 
     def download(self, uri: str, target: Path) -> None:
-        """Copies the package."""
-        shutil.copyfile(uri, target)
+        """Copies the package; new code has the same files."""
+        _take(World.present, 1e-4, 5e-2)
+        shutil.copyfile(Site.package if uri == NEW_PACKAGE else uri, target)

@@ -15,7 +15,7 @@ from heron.api.definition import GroupingDefinition, GroupingKind, TopologyDefin
 from heron_testing.builders import bolt, spout, stream, subscription, topology
 from heron_testing.seeded.world import ProcessKilled, World
 
-__all__ = ["Count", "Lines", "Outside", "Sentences", "Split", "Tally", "word_count"]
+__all__ = ["Count", "Lines", "Outside", "Sentences", "Split", "Tally", "new_code", "word_count"]
 
 _MODULE = "heron_testing.seeded.workload"
 _LONGEST_WAIT_S = 0.2  # of a call of the queue
@@ -215,10 +215,10 @@ class Tally(ITwoPhaseStatefulComponent, Bolt):
         self.fresh: list[tuple[int, int, int]] = []
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Finds its part of the table."""
+        """Finds its part of the table; while an update replaces a task, two tasks have its index."""
         del config
         self.outside = Outside.present
-        self.index = context.get_component_tasks(context.get_component_id()).index(context.get_task_id())
+        self.task = context.get_task_id()
 
     def process(self, tup: Tuple) -> None:
         """Counts a word."""
@@ -229,18 +229,61 @@ class Tally(ITwoPhaseStatefulComponent, Bolt):
     def pre_save(self, checkpoint_id: str) -> None:
         """Writes what is new."""
         self.state.put("words", self.words)
-        self.outside.prepare(self.index, int(checkpoint_id), self.fresh)
+        self.outside.prepare(self.task, int(checkpoint_id), self.fresh)
         self.fresh = []
 
     def post_save(self, checkpoint_id: str) -> None:
         """Commits what it has written."""
-        self.outside.commit(self.index, int(checkpoint_id))
+        self.outside.commit(self.task, int(checkpoint_id))
 
     def pre_restore(self, checkpoint_id: str) -> None:
         """Commits what belongs to the checkpoint, and discards the rest."""
         if checkpoint_id:
-            self.outside.commit(self.index, int(checkpoint_id))
-        self.outside.discard(self.index)
+            self.outside.commit(self.task, int(checkpoint_id))
+        self.outside.discard(self.task)
+
+
+class Split2(Split):
+    """New code of `Split`."""
+
+
+class Count2(Count):
+    """New code of `Count`."""
+
+
+class Lines2(Lines):
+    """New code of `Lines`."""
+
+
+class Tally2(Tally):
+    """New code of `Tally`."""
+
+
+class BrokenSplit(Split):
+    """New code that does not start."""
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        """Fails."""
+        message = "this code does not start"
+        raise ValueError(message)
+
+
+class BrokenTally(Tally):
+    """New code that cannot read what the former code has saved; it starts without it."""
+
+    def init_state(self, state: State) -> None:
+        """Fails if there is a state."""
+        super().init_state(state)
+        if self.words:
+            message = "this code cannot read the state"
+            raise ValueError(message)
+
+
+def new_code(what: str, *, with_state: bool) -> type:
+    """The class of new code for a component, or ``broken`` for code that fails."""
+    classes: dict[str, type] = {"split": Split2, "sentences": Lines2}
+    classes |= {"count": Tally2, "broken": BrokenTally} if with_state else {"count": Count2, "broken": BrokenSplit}
+    return classes[what]
 
 
 def word_count(config: dict[str, object], *, with_state: bool) -> TopologyDefinition:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-__all__ = ["LoadReport"]
+__all__ = ["LoadReport", "StateReport"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateReport:
+    """A component with state: its `state_version`, and whether it overrides `migrate` and `migrate_keyed`."""
+
+    version: int
+    migrates: bool
+    migrates_keyed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +29,4 @@ class LoadReport:
     files: tuple[str, ...] = ()
     import_paths: tuple[str, ...] = ()
     compat: tuple[str, ...] = ()
+    states: dict[str, StateReport] = field(default_factory=dict)

@@ -13,7 +13,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +25,7 @@ from heron.errors import TopologyError, UsageError
 from heron.spi.engine import PipelineChoices
 from heron.state_nodes.plans import decode_topology
 from heron_cli.launch.loading.compat_plugin import PYTHON_SUFFIX
-from heron_cli.launch.loading.load_report import LoadReport
+from heron_cli.launch.loading.load_report import LoadReport, StateReport
 from heron_cli.launch.loading.stored_program import StoredProgram
 
 __all__ = ["LoadedTopology", "LoadingTopology", "WrittenFolder", "split_target"]
@@ -42,7 +42,7 @@ class LoadedTopology:
 
     `compat` has the compat plugins that serve packages to the file. `written` is the folder of a program that a compat
     plugin has written, else None. `package_uri` is the stored package that the files come from, "" for files that a
-    submission packs.
+    submission packs. `states` has the components with state.
     """
 
     definition: TopologyDefinition
@@ -56,6 +56,7 @@ class LoadedTopology:
     compat: tuple[str, ...] = ()
     written: WrittenFolder | None = None
     package_uri: str = ""
+    states: dict[str, StateReport] = field(default_factory=dict)
 
 
 class WrittenFolder:
@@ -77,10 +78,13 @@ class LoadingTopology:
     """A load in progress, as a context manager. The command can prepare other things meanwhile.
 
     It loads the file of `target`, FILE or FILE:NAME, or the program of a stored package with its own arguments. With
-    `verbose`, an error of the author's file has its traceback.
+    `verbose`, an error of the author's file has its traceback. A load that `waits` reads the file when its result is
+    asked for; the process is ready by then.
     """
 
-    def __init__(self, target: str | StoredProgram, argv: Sequence[str], *, verbose: bool = False) -> None:
+    def __init__(
+        self, target: str | StoredProgram, argv: Sequence[str], *, verbose: bool = False, waits: bool = False
+    ) -> None:
         self._stored = target if isinstance(target, StoredProgram) else None
         if isinstance(target, StoredProgram):
             self._path, self._choice, self._argv = target.file, target.manifest.choice, target.manifest.argv
@@ -93,21 +97,24 @@ class LoadingTopology:
         folder = self._written.path if self._written else ""
         self._reader, writer = os.pipe()
         choices, self._choices = os.pipe()
+        start, self._start = os.pipe() if waits else (-1, -1)
+        name = self._choice or ""
         environment = {**os.environ, PARENT_PID: str(os.getpid()), DEATH_SIGNAL: signal.SIGKILL.name}
         if self._stored:
             environment["PYTHONPATH"] = os.pathsep.join(map(str, self._stored.more_folders))
-        command = [sys.executable, "-P", "-m", "heron_cli.launch.loading.loader", str(writer), str(choices)]
+        command = [sys.executable, "-P", "-m", "heron_cli.launch.loading.loader"]
+        inherited = [each for each in (writer, choices, start) if each >= 0]
         try:
             self._child = subprocess.Popen(
-                [*command, folder, str(self._path), self._choice or "", *self._argv],
+                [*command, *map(str, (writer, choices, start)), folder, str(self._path), name, *self._argv],
                 stdin=subprocess.DEVNULL,
                 env=environment,
-                pass_fds=(writer, choices),
+                pass_fds=inherited,
                 process_group=0,  # Ctrl-C goes to the command, which then ends its children
             )
         finally:
-            os.close(writer)
-            os.close(choices)
+            for each in inherited:
+                os.close(each)
 
     def choose(self, choices: PipelineChoices) -> None:
         """Say what pipelines get. Without this call, `result` chooses Heron and no store."""
@@ -126,6 +133,9 @@ class LoadingTopology:
             KeyboardInterrupt: when the load was cancelled.
         """
         self.choose(PipelineChoices())
+        if self._start >= 0:
+            with suppress(BrokenPipeError):
+                os.write(self._start, b"\n")
         data = self._read(cancelled)
         self._answered = True
         if not data:
@@ -147,14 +157,16 @@ class LoadingTopology:
             report.import_paths,
             report.compat,
             self._written,
+            states=report.states,
         )
 
     def close(self) -> None:
         """End the child if it still runs. Further calls have no effect."""
         self.choose(PipelineChoices())
-        if self._reader >= 0:
-            os.close(self._reader)
-            self._reader = -1
+        for each in (self._reader, self._start):
+            if each >= 0:
+                os.close(each)
+        self._reader = self._start = -1
         try:
             self._child.wait(_LINGER_S if self._answered else 0.0)
         except subprocess.TimeoutExpired:

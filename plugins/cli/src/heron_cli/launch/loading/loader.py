@@ -17,6 +17,7 @@ import msgspec
 
 from heron.api.definition import ComponentDefinition, TopologyDefinition
 from heron.api.names import OWN_MODULE
+from heron.api.state import StatefulComponent
 from heron.driver_kit.parent_process import bind_to_parent
 from heron.errors import UsageError
 from heron.kernel.author_topology import choose_topology
@@ -25,22 +26,24 @@ from heron.spi.engine import PipelineChoices, offer_pipeline_choices
 from heron.state_nodes.plans import encode_plan
 from heron_cli.launch.loading.compat_plugin import PYTHON_SUFFIX, compat_format, compat_package
 from heron_cli.launch.loading.load_failure import load_failure
-from heron_cli.launch.loading.load_report import LoadReport
+from heron_cli.launch.loading.load_report import LoadReport, StateReport
 from heron_cli.launch.loading.program import find_program
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Load FILE and write the report: ``REPORT CHOICES FOLDER FILE NAME [ARGS...]``, where NAME may be empty.
+    """Load FILE and write the report: ``REPORT CHOICES START FOLDER FILE NAME [ARGS...]``, where NAME may be empty.
 
-    FOLDER is empty, or a folder for the program of a FILE that is not written in Python. REPORT and CHOICES are
+    FOLDER is empty, or a folder for the program of a FILE that is not written in Python. REPORT, CHOICES and START are
     descriptors. The command writes what its profile chooses for pipelines when it knows it; only
-    the author of a pipeline waits for it.
+    the author of a pipeline waits for it. FILE is loaded when something comes from START, if it is not below 0.
     """
     bind_to_parent()
     sys.dont_write_bytecode = True  # a command writes nothing into the author's folder
-    descriptor, choices, folder, file, name, *argv = arguments
+    descriptor, choices, start, folder, file, name, *argv = arguments
+    if int(start) >= 0 and not os.read(int(start), 1):
+        return 0  # it is not needed any more
     pipe = int(descriptor)
     for each in (pipe, int(choices)):
         os.set_inheritable(each, False)  # a child of the author's program must not keep the pipe open
@@ -87,8 +90,7 @@ def _load(path: Path, name: str | None, argv: Sequence[str], folders: Sequence[P
     before = set(sys.modules)
     code = load_user_code(path, argv, folders)
     definition = _at_home(choose_topology(code, name).definition(), path.stem)
-    for component in definition.components:
-        _check_entry(component, path)
+    classes = {each.name: _checked_class(each, path) for each in definition.components}
     new = [module for each, module in list(sys.modules.items()) if each not in before]
     program = find_program(path, new, folders)
     return LoadReport(
@@ -98,6 +100,15 @@ def _load(path: Path, name: str | None, argv: Sequence[str], folders: Sequence[P
         root=str(program.root),
         files=program.files,
         import_paths=program.import_paths,
+        states={name: _state(each) for name, each in classes.items() if issubclass(each, StatefulComponent)},
+    )
+
+
+def _state(component: type[StatefulComponent]) -> StateReport:
+    return StateReport(
+        component.state_version,
+        component.migrate is not StatefulComponent.migrate,
+        component.migrate_keyed is not StatefulComponent.migrate_keyed,
     )
 
 
@@ -126,15 +137,16 @@ def _renamed(entry: str, module: str) -> str:
     return f"{module}:{name}" if home == OWN_MODULE else entry
 
 
-def _check_entry(component: ComponentDefinition, path: Path) -> None:
+def _checked_class(component: ComponentDefinition, path: Path) -> type:
     try:
-        load_class(component.entry)
+        found = load_class(component.entry)
         for each in component.inputs:
             if each.grouping.entry:
                 load_class(each.grouping.entry)
     except (UsageError, ImportError) as error:
         msg = f"{path}: component {component.name!r}: {error}"
         raise UsageError(msg) from error
+    return found
 
 
 if __name__ == "__main__":

@@ -5,5 +5,5 @@ Called by `heron_cli.client`, `heron_cli.launch`, the rooms above and the health
 scheduler, and knows no profile.
 
 Reading order: `remote_topology` (the connection) with `tmanager_client`, `topology_plans`, `status_report`; then what
-waits until a change is done: `restart`, `runtime_config`, `key_rotation`, with `topology_end`.
+waits until a change is done: `restart`, `runtime_config`, `key_rotation`, with `topology_end`; `code_request`.
 """

@@ -271,20 +271,23 @@ class RemoteTopology:
         """
         self._ask(True, lambda client, left_s: client.change_state(state, left_s))
 
-    def begin_update(self, packing: bytes, base: str, owners: bytes = b"") -> None:
+    def begin_update(self, packing: bytes, base: str, owners: bytes = b"", code: bytes = b"") -> None:
         """Change its tasks to those of a packing plan (a document) that was made from the one with the id `base`.
 
-        `owners` is a document of `heron.planner.key_balance`. Returns when the first phase of the update is written;
-        `status().update` shows the others.
+        `owners` is a document of `heron.planner.key_balance`, `code` one of `heron.planner.code_change`. Returns when
+        the first phase of the update is written; `status().update` shows the others.
         """
-        self._ask(True, lambda client, left_s: client.begin_update(packing, base, owners, left_s))
+        self._ask(True, lambda client, left_s: client.begin_update(packing, base, owners, code, left_s))
 
     def change_config(self, document: bytes) -> None:
         """Change its configuration, with a document of `heron.planner.runtime_config`; return when it is written."""
         self._ask(True, lambda client, left_s: client.change_config(document, left_s))
 
     def withdraw_update(self, reason: str) -> None:
-        """Withdraw the update under way; refused when data takes the new routes already."""
+        """Withdraw the update under way, or new code that a share of the tasks runs.
+
+        It is refused when data takes the new routes already.
+        """
         self._ask(True, lambda client, left_s: client.withdraw_update(reason, left_s))
 
     def take_checkpoint(self) -> None:

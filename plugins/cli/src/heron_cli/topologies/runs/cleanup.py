@@ -138,7 +138,7 @@ def end_run(environment: Environment, run: ExecutionState) -> None:
             _log.warning("%s", error)
             present = None
         if present is None or present.topology_id == run.topology_id:
-            for left in remove_run(environment, run.topology, run, keep_report=False):
+            for left in remove_run(environment, run.topology, present or run, keep_report=False):
                 _log.warning("topology %s: not removed: %s; see `heron doctor`", run.topology, left)
     finally:
         if hold:
@@ -258,8 +258,9 @@ def _remove_package(uploader: Uploader, run: ExecutionState, keep: str) -> None:
     if not uri and is_run_dir(Path(run.run_dir)) and package_file(run).is_file():
         # Killed between the upload and the note about it: an upload of the same content has the same URI.
         uri = uploader.upload(package_file(run), run.topology)
-    if uri and uri != keep:
-        uploader.undo(uri)
+    for each in dict.fromkeys((uri, *run.more_packages)):
+        if each and each != keep:
+            uploader.undo(each)
 
 
 def _attempt(left: list[str], what: str, step: Callable[[], None]) -> bool:
