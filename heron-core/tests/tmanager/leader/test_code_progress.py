@@ -205,6 +205,19 @@ def test_the_rest_follows_canaries(leading: Leading) -> None:
     assert [each.task_id for _, each in leading.packing.instances()] == [1, 5, 4]
 
 
+def test_values_that_were_configured_while_canaries_ran_stay(leading: Leading) -> None:
+    """The command has made the definition of its change before."""
+    canary(leading)
+    leading.carry_out(leading.leader.config_asked({"count": {"own": 1}}))
+    ask(leading, 2)
+    leading.works(5)
+    commit(leading, 1, 2, 4)
+    leading.works(1, 4, 5)
+    assert leading.plan is not None
+    assert leading.plan.package == NEW
+    assert leading.plan.topology.component("count").config["own"] == 1
+
+
 def test_canaries_for_which_nobody_decides_return(leading: Leading) -> None:
     """The command may have been killed; a share with other code must not stay."""
     canary(leading)

@@ -70,7 +70,9 @@ class CodeProgress:
             raise HeronError(msg)
         verify(at_parallelism_of(target, change.topology))
         tasks = tuple(sorted(each.task_id for _, each in target.instances() if each.package == change.package))
-        self._plans.code = replace(change, tasks=tasks, returns="")
+        # the topology of canaries has the values that were configured since the command read its plan
+        topology = change.topology if before is None else before.topology
+        self._plans.code = replace(change, topology=topology, tasks=tasks, returns="")
         try:
             begun = self._update.begin(plan, self._definition, target, base, NO_OWNERS)
         except HeronError:
