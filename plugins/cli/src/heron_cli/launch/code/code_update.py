@@ -102,7 +102,7 @@ def update_code(
     if request.dry_run or not tasks:
         return planned if request.dry_run else replace(planned, took_s=0.0)
     uri = _stored(environment, topology, loaded)
-    if uri == running.plan.package:  # only options of the command differ, and a package has one definition
+    if uri == running.uri:  # only options of the command differ, and a package has one definition
         msg = f"topology {topology.name!r} runs these files already; change values with --runtime-config"
         raise UsageError(msg)
     change = CodeChange(uri, new.topology, ordered)
