@@ -19,7 +19,7 @@ from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import decode_packing_plan, encode_plan
 from heron_cli.launch.code.code_update import CodeUpdate, update_code
-from heron_cli.launch.loading.loaded import LoadingTopology
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
 from heron_cli.launch.submission import manifest_of
 from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.environment import Environment, ProfileChoice
@@ -195,6 +195,25 @@ def test_a_refused_change_leaves_no_package(environment: Environment, topology: 
     program.write_text(PROGRAM.replace("pass", "self.ack(tup)"))
     with pytest.raises(UsageError, match="component 'count' has ended"):
         give(environment, topology, program)
+    assert stored(environment) == (1, ())
+
+
+def test_values_that_are_configured_meanwhile_are_not_undone(
+    environment: Environment, topology: Leading, program: Path
+) -> None:
+    """A program may take long to load."""
+    program.write_text(PROGRAM.replace("pass", "self.ack(tup)"))
+
+    def load() -> LoadedTopology:
+        plan = topology.plans().physical
+        assert plan is not None
+        set_plan(environment, replace(plan, version=2, topology=replace(plan.topology, config={"limit": 2})))
+        with LoadingTopology(str(program), ()) as loading:
+            return loading.result()
+
+    with pytest.raises(UsageError, match="the configuration of topology 'Words' has changed meanwhile; try again"):
+        update_code(environment, topology.choice, topology, CodeRequest(str(program)), load)
+    assert topology.asked == []
     assert stored(environment) == (1, ())
 
 
