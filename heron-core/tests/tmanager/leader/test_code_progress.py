@@ -256,6 +256,17 @@ def test_a_rest_that_does_not_start_lets_the_canaries_return(leading: Leading) -
     assert [each.task_id for _, each in leading.packing.instances()] == [1, 2, 6]
 
 
+def test_the_rest_starts_without_a_checkpoint_of_the_canaries(leading: Leading) -> None:
+    """A rest that does not start must return to the work of the former code alone."""
+    canary(leading)
+    before = leading.ordered.number
+    ask(leading, 2)
+    leading.pass_time(INTERVAL_S)
+    assert leading.ordered.number == before
+    leading.works(5)
+    assert leading.ordered.number == before + 1
+
+
 def test_one_change_at_a_time(leading: Leading, larger: PackingPlan) -> None:
     """An update would give its new tasks one of two packages."""
     canary(leading)
