@@ -59,7 +59,7 @@ def reactor() -> Reactor:
 @pytest.fixture
 def packages(workspace: Workspace, reactor: Reactor) -> TaskPackages:
     """The container has the package of the submission."""
-    return TaskPackages(reactor, workspace, DriverRef("uploader", "files", f"{__name__}:Files"), [""])
+    return TaskPackages(reactor, workspace, DriverRef("uploader", "files", f"{__name__}:Files"), "", [""])
 
 
 def stored(tmp_path: Path, text: str) -> str:
@@ -96,6 +96,16 @@ def test_a_package_is_fetched_once_for_all_tasks(
     assert packages.has(new)
     assert (workspace.package_dir(new) / "wc.py").read_text() == "new"
     assert workspace.package_dir(new) != workspace.package_dir()
+
+
+def test_the_package_of_the_submission_arrives_too(tmp_path: Path, workspace: Workspace, reactor: Reactor) -> None:
+    """A container that has started while all of its tasks ran new code needs it when that code returns."""
+    files = DriverRef("uploader", "files", f"{__name__}:Files")
+    packages = TaskPackages(reactor, workspace, files, stored(tmp_path, "submitted"), ["new"])
+    assert not packages.has("")
+    assert fetched(reactor, packages, "") == [""]
+    assert packages.has("")
+    assert (workspace.package_dir() / "wc.py").read_text() == "submitted"
 
 
 def test_a_package_that_cannot_be_fetched_has_a_reason_and_is_asked_for_again(

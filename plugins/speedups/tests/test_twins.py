@@ -195,6 +195,25 @@ def test_an_emit_within_the_hash_of_a_key_keeps_rows_and_keys_together() -> None
     assert ids[-1] == 3
 
 
+def test_a_stop_while_a_key_is_looked_up_is_not_lost() -> None:
+    """The generated emit would look the key up again, and then nobody has asked for a stop."""
+
+    class Stopping(str):
+        asked = False
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            if not Stopping.asked:
+                Stopping.asked = True
+                raise KeyboardInterrupt
+            return str.__hash__(self)
+
+    twin = Twin("roots", "one key", 1, compiled=True)
+    with pytest.raises(KeyboardInterrupt):
+        twin.emit([Stopping("word")], tup_id=1)
+    assert twin.stream.rows == []
+
+
 def test_a_replaced_emit_is_freed() -> None:
     """Each plan makes new ones, and their streams refer to each other in circles."""
     twin = Twin("roots", "one key", 1, compiled=True)

@@ -116,7 +116,7 @@ def _run(
         max_frame_bytes=CONTROL_SOCKET_BYTES, link_timeout_s=settings.network_timeout_s, machine=machine
     )
     hooks = ThreadedHooks(spec.hooks)
-    fetched = TaskPackages(reactor, workspace, spec.uploader, packages)
+    fetched = TaskPackages(reactor, workspace, spec.uploader, spec.package_uri, packages)
     context = ExecutorContext(spec, keys, settings, reactor, sockets, statemgr, workspace, hooks, starter, fetched)
     executor = Executor(context, processes, command)
 

@@ -179,7 +179,7 @@ class Executor:
             return  # the executor stopped while the process waited
         context, process = self._context, self._processes[name]
         package = _package(process)
-        if package and not context.packages.has(package):
+        if process.instance and not context.packages.has(package):
             context.packages.fetch(package, partial(self._fetched, name))
             return
         self._loaded[name] = package

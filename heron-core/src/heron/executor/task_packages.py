@@ -21,11 +21,14 @@ _log = logging.getLogger(__name__)
 class TaskPackages:
     """Fetches each package once, on another thread: a store may block, and the executor must serve its children."""
 
-    def __init__(self, reactor: Reactor, workspace: Workspace, uploader: DriverRef, present: Collection[str]) -> None:
-        """`present` are the packages that the workspace has."""
+    def __init__(
+        self, reactor: Reactor, workspace: Workspace, uploader: DriverRef, submitted: str, present: Collection[str]
+    ) -> None:
+        """`submitted` is the URI of the package "", and `present` are the packages that the workspace has."""
         self._reactor = reactor
         self._workspace = workspace
         self._uploader = uploader
+        self._submitted = submitted
         self._present = set(present)
         self._waiting: dict[str, list[Callable[[str], object]]] = {}
         self._outcomes: deque[tuple[str, str]] = deque()
@@ -60,12 +63,13 @@ class TaskPackages:
     def _fetch(self, package: str) -> None:
         error = ""
         try:
-            self._workspace.fetch_package(open_driver(self._uploader, Uploader), package)
+            uploader = open_driver(self._uploader, Uploader)
+            self._workspace.fetch_package(uploader, package or self._submitted, submitted=not package)
         except HeronError as failure:
             error = str(failure)
         except Exception as failure:  # of a driver of a third party
-            _log.exception("fetching package %s", package)
-            error = f"package {package}: {type(failure).__name__}: {failure}"
+            _log.exception("fetching package %s", package or self._submitted)
+            error = f"package {package or self._submitted}: {type(failure).__name__}: {failure}"
         self._outcomes.append((package, error))
         self._wakeup.wake()
 

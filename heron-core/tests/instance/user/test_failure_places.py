@@ -7,10 +7,10 @@ import pytest
 from heron.instance.user.failure_places import CountedFailure, FailurePlace, FailurePlaces
 
 
-def raised(text: str) -> Exception:
+def raised(text: str, file: str = "topology.py") -> Exception:
     """The exception of a text, which is compiled anew."""
     try:
-        exec(compile(text, "topology.py", "exec"))  # noqa: S102  # our own text
+        exec(compile(text, file, "exec"))  # noqa: S102  # our own text
     except Exception as error:
         return error
     pytest.fail("nothing was raised")
@@ -25,9 +25,10 @@ def test_equal_lines_are_one_place_also_if_they_were_compiled_twice() -> None:
         places.of("process_tick", raised("raise ValueError")),
         places.of("process", raised("raise KeyError")),
         places.of("process", raised("\nraise ValueError")),
+        places.of("process", raised("raise ValueError", "other.py")),
         places.of("process", ValueError()),
     ]
-    assert len({*found, *others}) == 5
+    assert len({*found, *others}) == 6
 
 
 def test_the_frame_of_the_caller_may_be_left_out() -> None:

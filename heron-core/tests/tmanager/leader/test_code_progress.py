@@ -205,6 +205,19 @@ def test_the_rest_follows_canaries(leading: Leading) -> None:
     assert [each.task_id for _, each in leading.packing.instances()] == [1, 5, 4]
 
 
+def test_values_that_were_configured_while_canaries_ran_stay(leading: Leading) -> None:
+    """The command has made the definition of its change before."""
+    canary(leading)
+    leading.carry_out(leading.leader.config_asked({"count": {"own": 1}}))
+    ask(leading, 2)
+    leading.works(5)
+    commit(leading, 1, 2, 4)
+    leading.works(1, 4, 5)
+    assert leading.plan is not None
+    assert leading.plan.package == NEW
+    assert leading.plan.topology.component("count").config["own"] == 1
+
+
 def test_canaries_for_which_nobody_decides_return(leading: Leading) -> None:
     """The command may have been killed; a share with other code must not stay."""
     canary(leading)
@@ -241,6 +254,17 @@ def test_a_rest_that_does_not_start_lets_the_canaries_return(leading: Leading) -
     leading.works(6)
     assert code(leading).phase == "returned"
     assert [each.task_id for _, each in leading.packing.instances()] == [1, 2, 6]
+
+
+def test_the_rest_starts_without_a_checkpoint_of_the_canaries(leading: Leading) -> None:
+    """A rest that does not start must return to the work of the former code alone."""
+    canary(leading)
+    before = leading.ordered.number
+    ask(leading, 2)
+    leading.pass_time(INTERVAL_S)
+    assert leading.ordered.number == before
+    leading.works(5)
+    assert leading.ordered.number == before + 1
 
 
 def test_one_change_at_a_time(leading: Leading, larger: PackingPlan) -> None:

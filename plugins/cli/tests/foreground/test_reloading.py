@@ -103,3 +103,19 @@ def test_code_that_does_not_work_is_said_once(
         Reloaded("heron: not reloaded, the former code runs on: wc.py:3: SyntaxError"),
         Reloaded("heron: not reloaded, the former code runs on", "task 4 raised"),
     ]
+
+
+def test_a_file_that_the_program_imports_for_the_first_time_can_be_mended(
+    program: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    """The files of a program are known when it has loaded, and the error may be in the new one."""
+    done = CodeUpdate("wc", ("word",), (1,), took_s=0.5, files=(program,))
+    followed_program, updates = followed(program, environment, monkeypatch, TopologyError("parts.py:1: no"), done)
+    other = program.with_name("parts.py")
+    with followed_program as reloads:
+        other.write_text("wrong")
+        program.write_text("import parts")
+        updates.wait_for(1, eventually)
+        other.write_text("right now")
+        updates.wait_for(2, eventually)
+        assert said(reloads, 2, eventually)[1] == Reloaded("heron: reloaded word in 0.50 s")

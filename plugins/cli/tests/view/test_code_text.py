@@ -17,6 +17,7 @@ def test_what_changes_and_what_has_changed() -> None:
     assert list(code_lines(replace(DONE, took_s=None, notes=()))) == [
         "wc: other code in count: 2 tasks would change, 1 of them first"
     ]
+    assert list(code_lines(replace(DONE, tasks=(2,), notes=()))) == ["wc: count: 1 task runs the new code after 1.2 s"]
     assert list(code_lines(CodeUpdate("wc", (), ()))) == ["wc: no component has other code"]
     assert code_as_json(DONE)["changed"] == ("count",)
 

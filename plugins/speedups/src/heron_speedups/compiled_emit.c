@@ -178,8 +178,12 @@ emitted(Emit *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
         if (given == NULL || extra != NULL)
             done = emit_row(self, args[0], row, picks, extra) < 0 ? -1 : 1;
     }
-    if (done == 0)
-        PyErr_Clear(); /* of a key or an anchor: the generated emit says it in its own words */
+    if (done == 0 && PyErr_Occurred()) { /* of a key or an anchor */
+        if (PyErr_ExceptionMatches(PyExc_Exception))
+            PyErr_Clear(); /* the generated emit says it in its own words */
+        else
+            done = -1; /* a stop that was asked for once must not be lost */
+    }
     Py_XDECREF(extra);
     while (found > 0)
         Py_DECREF(picks[--found]);

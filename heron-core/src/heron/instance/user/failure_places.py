@@ -73,7 +73,8 @@ class FailurePlaces:
         """Compares the code itself, because an author may compile the same text for each tuple. A hash takes long."""
         by_code: list[object] = [doing, kind]
         while trace is not None:
-            by_code += (trace.tb_frame.f_code, trace.tb_lasti)
+            code = trace.tb_frame.f_code
+            by_code += (code, code.co_filename, trace.tb_lasti)  # equal code may be of two files
             trace = trace.tb_next
         place = self._by_code.get(key := tuple(by_code))
         if place is None:

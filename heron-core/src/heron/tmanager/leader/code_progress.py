@@ -70,7 +70,9 @@ class CodeProgress:
             raise HeronError(msg)
         verify(at_parallelism_of(target, change.topology))
         tasks = tuple(sorted(each.task_id for _, each in target.instances() if each.package == change.package))
-        self._plans.code = replace(change, tasks=tasks, returns="")
+        # the topology of canaries has the values that were configured since the command read its plan
+        topology = change.topology if before is None else before.topology
+        self._plans.code = replace(change, topology=topology, tasks=tasks, returns="")
         try:
             begun = self._update.begin(plan, self._definition, target, base, NO_OWNERS)
         except HeronError:
@@ -124,8 +126,16 @@ class CodeProgress:
         return self._update.prepares(task_id) or (code is not None and task_id in code.tasks)
 
     def holds_checkpoints(self) -> bool:
-        """Whether no checkpoint may be taken: a return goes back to that of the update, which has no new code."""
-        return self._plans.code is not None and (self._plans.update is None or bool(self._plans.code.returns))
+        """Whether no checkpoint may be taken: a return goes back to that of the update, which has no new code.
+
+        While the rest of the tasks follows canaries, only the checkpoint of that update is taken.
+        """
+        code, update = self._plans.code, self._plans.update
+        if code is None:
+            return False
+        if update is None or code.returns:
+            return True
+        return not set(code.tasks) <= set(update.added) and not self._update.takes_checkpoint()
 
     def status(self) -> CodeStatus | None:
         """The change under way, else the last one of this leader."""

@@ -203,6 +203,10 @@ class UpdateProgress:
             update.number, update.phase.value, update.target, update.added, update.removed, self._waits_for()
         )
 
+    def takes_checkpoint(self) -> bool:
+        """Whether an update is under way that waits for its checkpoint."""
+        return self._checkpoint != 0
+
     def _step_in_prepare(self, update: PlanUpdate) -> bool:
         most_deaths = math.inf if self._plans.code is None else MOST_DEATHS
         broken = [task for task in update.added if self._tasks.is_broken(task, most_deaths)]

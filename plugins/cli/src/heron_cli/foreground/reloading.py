@@ -97,6 +97,10 @@ class Reloading:
 
     def _reload(self, environment: Environment, loading: LoadingTopology) -> None:
         request = CodeRequest(self._target, self._arguments)
+        # Until a load succeeds nobody knows its files: what fails may be in one that it imports for the first time.
+        beside = (each for folder in {file.parent for file in self._files} for each in folder.glob("*.py"))
+        self._files = tuple(dict.fromkeys((*self._files, *beside)))
+        self._marks = _marks(self._files) | self._marks
         try:
             with RemoteTopology(environment.statemgr, environment.scheduler, self._topology, _LIMIT_S) as topology:
                 done = update_code(environment, self._choice, topology, request, loading.result)

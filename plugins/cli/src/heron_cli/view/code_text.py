@@ -24,7 +24,8 @@ def code_lines(update: CodeUpdate) -> Iterator[str]:
         first = f", {len(update.canaries)} of them first" if update.canaries else ""
         yield f"{update.topology}: other code in {', '.join(update.changed)}: {tasks} would change{first}"
     else:
-        yield f"{update.topology}: {', '.join(update.changed)}: {tasks} run the new code after {update.took_s:.1f} s"
+        run = f"{tasks} run{'s' if len(update.tasks) == 1 else ''}"
+        yield f"{update.topology}: {', '.join(update.changed)}: {run} the new code after {update.took_s:.1f} s"
 
 
 def phase_lines(status: CodeStatus, compared: Sequence[str]) -> Iterator[str]:

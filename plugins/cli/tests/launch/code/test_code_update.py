@@ -11,7 +11,6 @@ import pytest
 
 from heron.errors import RefusedError, TopologyFailedError, UsageError
 from heron.ipc.documents.status import CodeStatus, TopologyStatus
-from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import pack
 from heron.planner.code_change import CodeChange, decode_change
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan
@@ -20,7 +19,9 @@ from heron.spi.statemgr import NodeKind
 from heron.state_nodes.execution_state import ExecutionState, encode_execution_state
 from heron.state_nodes.plans import decode_packing_plan, encode_plan
 from heron_cli.launch.code.code_update import CodeUpdate, update_code
-from heron_cli.launch.loading.loaded import LoadingTopology
+from heron_cli.launch.loading.loaded import LoadedTopology, LoadingTopology
+from heron_cli.launch.submission import manifest_of
+from heron_cli.profiles.overrides import Overrides
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.run_nodes import read_run
 from heron_cli.topologies.running.code_request import CodeRequest
@@ -105,7 +106,7 @@ def topology(environment: Environment, program: Path, profiles: Path, tmp_path: 
     """The program runs, with its package in the store."""
     with LoadingTopology(str(program), ()) as loading:
         loaded = loading.result()
-    pack(program.parent, ["words.py"], PackageManifest("Words", "words", {}), tmp_path / "package")
+    pack(loaded.root, loaded.files, manifest_of(loaded), tmp_path / "package")
     uri = environment.uploader.upload(tmp_path / "package", "Words")
     run = ExecutionState("Words", "Words-1", 1.0, "me", "here", "here", uri, "/run", "/log", attached=False)
     environment.statemgr.set(NodeKind.EXECUTION_STATE, "Words", encode_execution_state(run))
@@ -168,6 +169,15 @@ def test_equal_code_asks_for_nothing(environment: Environment, topology: Leading
     assert stored(environment) == (1, ())
 
 
+def test_other_options_with_equal_files_are_refused(environment: Environment, topology: Leading, program: Path) -> None:
+    """The package of the submission is the running one too."""
+    topology.choice = replace(topology.choice, overrides=Overrides(topology={"topology.debug": "true"}))
+    with pytest.raises(UsageError, match="runs these files already; change values with --runtime-config"):
+        give(environment, topology, program)
+    assert topology.asked == []
+    assert stored(environment) == (1, ())
+
+
 @pytest.mark.parametrize("phase", ["returned", "forgotten"])
 def test_the_package_of_code_that_returns_is_removed(
     environment: Environment, topology: Leading, program: Path, phase: str
@@ -185,6 +195,25 @@ def test_a_refused_change_leaves_no_package(environment: Environment, topology: 
     program.write_text(PROGRAM.replace("pass", "self.ack(tup)"))
     with pytest.raises(UsageError, match="component 'count' has ended"):
         give(environment, topology, program)
+    assert stored(environment) == (1, ())
+
+
+def test_values_that_are_configured_meanwhile_are_not_undone(
+    environment: Environment, topology: Leading, program: Path
+) -> None:
+    """A program may take long to load."""
+    program.write_text(PROGRAM.replace("pass", "self.ack(tup)"))
+
+    def load() -> LoadedTopology:
+        plan = topology.plans().physical
+        assert plan is not None
+        set_plan(environment, replace(plan, version=2, topology=replace(plan.topology, config={"limit": 2})))
+        with LoadingTopology(str(program), ()) as loading:
+            return loading.result()
+
+    with pytest.raises(UsageError, match="the configuration of topology 'Words' has changed meanwhile; try again"):
+        update_code(environment, topology.choice, topology, CodeRequest(str(program)), load)
+    assert topology.asked == []
     assert stored(environment) == (1, ())
 
 

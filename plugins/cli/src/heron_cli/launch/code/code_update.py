@@ -102,7 +102,7 @@ def update_code(
     if request.dry_run or not tasks:
         return planned if request.dry_run else replace(planned, took_s=0.0)
     uri = _stored(environment, topology, loaded)
-    if uri == running.plan.package:  # only options of the command differ, and a package has one definition
+    if uri == running.uri:  # only options of the command differ, and a package has one definition
         msg = f"topology {topology.name!r} runs these files already; change values with --runtime-config"
         raise UsageError(msg)
     change = CodeChange(uri, new.topology, ordered)
@@ -199,6 +199,7 @@ class _CodeRun:
         try:
             if planned.canaries:
                 self._before = self._count()
+            self._check_unchanged()
             self._begin(planned.canaries or planned.tasks, self._request.canary_for_s if planned.canaries else 0.0)
         except UsageError:
             if self._outcome()[0] == "returned":  # else the answer to an earlier request was lost
@@ -209,6 +210,17 @@ class _CodeRun:
             compared = self._decide(status)
             deadline_s = monotonic_s() + self._topology.timeout_s
         return replace(planned, compared=compared)
+
+    def _check_unchanged(self) -> None:
+        """Check that nobody has configured the topology since it was compared; the change would undo that.
+
+        Raises:
+            UsageError: when its definition is another one.
+        """
+        plan = self._topology.plans().physical
+        if plan is not None and plan.topology != self._running.plan.topology:
+            msg = f"the configuration of topology {self._topology.name!r} has changed meanwhile; try again"
+            raise UsageError(msg)
 
     def _begin(self, tasks: Sequence[int], canary_s: float) -> None:
         packing = self._topology.plans().packing
