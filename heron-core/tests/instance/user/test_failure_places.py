@@ -8,7 +8,7 @@ from heron.instance.user.failure_places import CountedFailure, FailurePlace, Fai
 
 
 def raised(text: str, file: str = "topology.py") -> Exception:
-    """The exception of a text, which is compiled anew."""
+    """Compiles a text, runs it, and returns its exception."""
     try:
         exec(compile(text, file, "exec"))  # noqa: S102  # our own text
     except Exception as error:

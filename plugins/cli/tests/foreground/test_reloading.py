@@ -34,7 +34,7 @@ class Updates:
         return outcome
 
     def wait_for(self, count: int, eventually: Eventually) -> None:
-        """Wait until there were so many requests."""
+        """Wait for this number of requests."""
         eventually(lambda: len(self.requests) == count)
 
 

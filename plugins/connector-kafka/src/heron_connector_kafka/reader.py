@@ -83,7 +83,7 @@ class PartitionReader:
         self._consumer: Consumer | None = None
         self._reads_committed = True
         self._records: list[Record] = []
-        self._ended_at: int | None = None  # the offset at which the broker has said that there is nothing more now
+        self._ended_at: int | None = None  # where the broker said that nothing follows
         self._waited = False  # in vain, since the broker's last answer
         self._answered = False
         self._is_confirmed = False  # the topic was still the same one since the client began

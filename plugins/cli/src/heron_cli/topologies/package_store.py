@@ -104,7 +104,7 @@ class PackageStore:
         return used
 
     def _used_by(self, topology: str) -> tuple[str, ...]:
-        """Return the URIs of its packages; none when there is no such topology."""
+        """Return the URIs of the packages of a topology. A topology that is unknown has none."""
         run = read_run(self._statemgr, topology)
         return tuple(filter(None, (run.package_uri, *run.more_packages))) if run else ()
 

@@ -110,7 +110,7 @@ def _packing(nodes: Nodes, topology: str) -> PackingPlan:
 
 
 def _ask(process: SimulatedProcess, nodes: Nodes, topology: str, request: Callable[[int], Envelope]) -> int:
-    """Sends a request, which is made anew for each attempt; 0 if the leader has confirmed it."""
+    """Sends a request in some attempts, each with a new number; returns 0 if the leader has confirmed it."""
     fiber = process.world.current
     assert fiber is not None
     sockets = SocketContext(max_frame_bytes=_FRAME_BYTES, machine=SimulatedMachine(process))

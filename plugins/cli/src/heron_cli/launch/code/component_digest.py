@@ -3,8 +3,8 @@
 A package has many components, and a change is mostly in one of them. A statement at the top of a module belongs to a
 component if the component's class names it, directly or through other statements and modules of the package. Names
 count, wherever they occur, so a statement belongs to too many components rather than to too few. Comments, empty lines
-and the order of statements do not count. A class that is not at the top of a module of the package stands for all code
-of the package, and so does an object that is given as a custom grouping. All other files of the package belong to each
+and the order of statements do not count. Some entries name no class at the top of a module of the package, such as an
+object that is given as a custom grouping. All code of the package belongs to their components. All other files of the package belong to each
 component.
 """
 
