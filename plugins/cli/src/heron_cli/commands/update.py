@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
-from heron.driver_kit.loading import load_object
 from heron.errors import UsageError
 from heron.ipc.documents.status import CodeStatus, UpdateStatus
 from heron_cli.commands.completion import complete_file
 from heron_cli.commands.options import RemoteOptions, remote_options, topology_argument
-from heron_cli.topologies.running.code_request import CodeRequest, ShowPhase
+from heron_cli.topologies.running.code_request import CodeRequest, ShowPhase, parsed_share
 from heron_cli.topologies.running.runtime_config import parse_changes
 from heron_cli.view.code_text import code_as_json, code_lines, phase_lines
 from heron_cli.view.text import echo, print_json
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["update"]
 
 _EXIT_INTERRUPTED = 130
-_PARSED_SHARE = "heron_cli.launch.code.canaries:parsed_share"
-"""Loaded by name because other updates need no loader of files."""
 
 
 @click.command()
@@ -113,7 +110,7 @@ def update(  # noqa: PLR0913, PLR0917  # one for each option
         msg = f"{'--canary' if canary else 'ARGS'}: belongs to new code; give --code FILE too"
         raise UsageError(msg)
     if code is not None:
-        share = cast("Callable[[str], float]", load_object(_PARSED_SHARE))(canary) if canary is not None else 0.0
+        share = parsed_share(canary) if canary is not None else 0.0
         request = CodeRequest(code, arguments, share, canary_for_s, dry_run, _shown_phases(options))
         _change_code(context, name, request, options)
         return

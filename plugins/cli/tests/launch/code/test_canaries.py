@@ -6,8 +6,9 @@ import pytest
 
 from heron.errors import UsageError
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan
-from heron_cli.launch.code.canaries import chosen_canaries, observed, parsed_share
+from heron_cli.launch.code.canaries import chosen_canaries, observed
 from heron_cli.launch.code.task_health import TaskCounts
+from heron_cli.topologies.running.code_request import parsed_share
 
 
 @pytest.mark.parametrize(("text", "share"), [("10%", 0.1), ("0.25", 0.25), ("99%", 0.99)])

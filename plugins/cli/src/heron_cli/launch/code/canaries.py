@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from heron.clock import monotonic_s
-from heron.errors import UsageError
 from heron.ipc.documents.metric_names import (
     CPU_WAIT,
     EMIT_COUNT,
@@ -22,29 +21,12 @@ from heron.planner.packing_plan import PackingPlan
 from heron_cli.launch.code.task_health import TaskCounts
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 
-__all__ = ["chosen_canaries", "counted", "observed", "parsed_share"]
+__all__ = ["chosen_canaries", "counted", "observed"]
 
 _NAMES = (CPU_WAIT, EMIT_COUNT, EXECUTE_COUNT, FAIL_COUNT, IN_QUEUE_BYTES, TASK_TIME, USER_ERROR_COUNT)
 _USEFUL = frozenset({"user-cpu", "user-blocked", "engine"})
 _LOOK_S = 0.25
 _WARM_S = 1.0  # a new task imports, and reads what it has restored
-
-
-def parsed_share(text: str) -> float:
-    """Return the share of ``10%`` or ``0.1``.
-
-    Raises:
-        UsageError: when it is no number above 0 and below 1.
-    """
-    number = text.removesuffix("%")
-    try:
-        share = float(number) / (100.0 if number != text else 1.0)
-    except ValueError:
-        share = 0.0
-    if not 0.0 < share < 1.0:
-        msg = f"--canary {text!r:.80}: give a share of the tasks above 0% and below 100%, such as 10%"
-        raise UsageError(msg)
-    return share
 
 
 def chosen_canaries(packing: PackingPlan, components: Collection[str], share: float) -> tuple[int, ...]:

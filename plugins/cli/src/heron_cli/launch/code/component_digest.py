@@ -4,8 +4,8 @@ A package has many components, and a change is mostly in one of them. A statemen
 component if the component's class names it, directly or through other statements and modules of the package. Names
 count, wherever they occur, so a statement belongs to too many components rather than to too few. Comments, empty lines
 and the order of statements do not count. Some entries name no class at the top of a module of the package, such as an
-object that is given as a custom grouping. All code of the package belongs to their components. All other files of the package belong to each
-component.
+object that is given as a custom grouping. All code of the package belongs to their components. All other files of the
+package belong to each component.
 """
 
 from __future__ import annotations
