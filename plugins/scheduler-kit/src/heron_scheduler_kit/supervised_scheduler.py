@@ -59,6 +59,7 @@ class SupervisedScheduler(Scheduler):
         self._options = options
         self._root = Path(os.path.abspath(os.path.expanduser(options.root)))
         self._supervisors: list[subprocess.Popen[bytes]] = []
+        self._seen: dict[str, ProcessIdentity] = {}  # the supervisors that have answered `status`, by topology
         self._avoided: tuple[str, ...] = ()
 
     def avoid_hosts(self, hosts: Sequence[str]) -> None:
@@ -126,8 +127,10 @@ class SupervisedScheduler(Scheduler):
         elif folder.path.exists() and not folder.is_of_another(topology_id):
             message = f"the supervisor of {topology!r} does not end; {folder.processes_file} has its process id"
             raise SchedulerError(message)
-        if processes is not None:
-            self._wait_for_exit(processes.supervisor)
+        # A job that ended by itself has no folder any more, while the interpreter of its supervisor still ends.
+        supervisor = processes.supervisor if processes is not None else self._seen.get(topology)
+        if supervisor is not None:
+            self._wait_for_exit(supervisor)
         self._reap()
 
     def restart(self, topology: str, container_id: int) -> None:
@@ -161,6 +164,8 @@ class SupervisedScheduler(Scheduler):
                     raise SchedulerError(message) from None
                 pause.wait(_POLL_S)  # it will listen soon, or be gone soon
                 continue
+            if (processes := ProcessList.read(folder)) is not None:
+                self._seen[topology] = processes.supervisor
             state = SchedulerState.ENDED if answer["over"] else SchedulerState.RUNNING
             containers = convert_value(answer["containers"], tuple[ContainerStatus, ...])
             return JobStatus(state, containers, topology_id, str(answer["handle"]))
@@ -231,7 +236,7 @@ class SupervisedScheduler(Scheduler):
 
     def _wait_for_exit(self, supervisor: ProcessIdentity) -> None:
         """The job has ended; an interpreter needs a moment more, and callers count what still runs."""
-        deadline_s = monotonic_s() + self.end_s
+        deadline_s = monotonic_s() + self.listen_s
         pause = threading.Event()
         while supervisor.alive() and monotonic_s() < deadline_s:
             self._reap()
