@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import stat
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 
 from heron.api.api_constants import (
     TOPOLOGY_DEAD_LETTERS_BYTES,
+    TOPOLOGY_MAX_SPOUT_PENDING,
     TOPOLOGY_REPLAY_ATTEMPTS,
     TOPOLOGY_REPLAY_BACKOFF_SECS,
     TOPOLOGY_REPLAY_BYTES,
@@ -22,7 +24,7 @@ from heron.api.dead_letter import DeadLetter
 from heron.api.spout import Spout
 from heron.instance.acks.pending_roots import PendingRoots
 from heron.instance.output.emitter import SpoutEmitter
-from heron.instance.queues.data_queue import LettersAsked
+from heron.instance.queues.data_queue import DataIn, LettersAsked
 from heron.instance.replay.kept_roots import KeptRoot
 from heron.instance.replay.letter_store import TaskName
 from heron.instance.replay.pickled_letter import LetterRow, letter_line, letter_row
@@ -189,6 +191,31 @@ def test_a_replay_leaves_before_a_call_that_may_block(tmp_path: Path) -> None:
 
     run(Rest("spout", first_time("fail", 0), until, config=REPLAYS), tmp_path, Blocking)
     assert waiting == [0]
+
+
+def test_a_replay_that_has_no_free_root_yet_does_not_keep_the_task_awake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both places are taken by trees that do not end, so only an outcome helps, and it wakes the task."""
+    rounds = itertools.count()
+    rest = Rest(
+        "spout",
+        lambda value: "fail" if value == 0 else "keep",
+        lambda _: next(rounds) == 50,
+        config={**REPLAYS, TOPOLOGY_REPLAY_BACKOFF_SECS: 0.001, TOPOLOGY_MAX_SPOUT_PENDING: 2},
+    )
+    waits: list[float] = []
+    wait = DataIn.wait
+
+    def short_wait(queue: DataIn, most_s: float) -> float:
+        waits.append(most_s)
+        return wait(queue, min(most_s, 0.002))
+
+    monkeypatch.setattr(DataIn, "wait", short_wait)
+    run(rest, tmp_path)
+    assert rest.events == [0, 1, 2], "the replay finds no place"
+    assert len(waits) > 20
+    assert min(waits) > 0.0
 
 
 class Kept:

@@ -94,9 +94,8 @@ class SpoutRunner(ComponentRunner):
         elif not data_out.has_room():
             self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_RESTING_WAIT_S))
         elif self._quota.must_wait(free := self._free_roots()):
-            self._rest_as(
-                TimeUse.ACKS, self._replays.wait_s(_RESTING_WAIT_S) if free <= 0 else self.task.settings.linger_s
-            )
+            # Without a free root not even a replay that is due is emitted; only an outcome helps, and wakes the task.
+            self._rest_as(TimeUse.ACKS, _RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
         elif self._replays.is_due():
             self._replays.emit_due(free)
         elif self._replays.is_full():
