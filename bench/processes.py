@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["ProcessUse", "ThreadUse", "cpu_s", "processes_of", "processes_of_home", "threads_of"]
+__all__ = ["ProcessUse", "ThreadUse", "cpu_s", "processes_of", "processes_of_home", "threads_of", "waits_for_core"]
 
 _STREAM_MANAGER = "stream manager"
 _ROLES = {
@@ -41,7 +41,7 @@ class ProcessUse:
 
 @dataclass(frozen=True, slots=True)
 class ThreadUse:
-    """What a thread has used so far; `name` is the operating system's."""
+    """What a thread has used so far, and how long it was ready without a core; `name` is the operating system's."""
 
     pid: int
     role: str
@@ -49,6 +49,7 @@ class ThreadUse:
     main: bool
     on_tuple_path: bool
     cpu_s: float
+    waited_s: float
 
 
 def processes_of(command_pid: int) -> list[ProcessUse]:
@@ -84,8 +85,16 @@ def threads_of(processes: Iterable[ProcessUse]) -> dict[int, ThreadUse]:
             for thread in psutil.Process(each.pid).threads():
                 name = _thread_name(each.pid, thread.id)
                 used_s = thread.user_time + thread.system_time
-                found[thread.id] = ThreadUse(each.pid, each.role, name, thread.id == each.pid, on_path, used_s)
+                waited_s = _waited_s(each.pid, thread.id)
+                found[thread.id] = ThreadUse(
+                    each.pid, each.role, name, thread.id == each.pid, on_path, used_s, waited_s
+                )
     return found
+
+
+def waits_for_core(processes: Iterable[ProcessUse]) -> float:
+    """Return the seconds that all living threads on the tuple path have waited for a core. Linux only."""
+    return sum(each.waited_s for each in threads_of(processes).values() if each.on_tuple_path)
 
 
 def cpu_s(process: psutil.Process) -> float:
@@ -99,6 +108,14 @@ def _thread_name(pid: int, thread_id: int) -> str:
         return Path(f"/proc/{pid}/task/{thread_id}/comm").read_text(encoding="utf-8").strip()
     except OSError:
         return ""  # the thread has just ended
+
+
+def _waited_s(pid: int, thread_id: int) -> float:
+    """The time in the queue of a core: the second number of ``/proc/PID/task/TID/schedstat``, in nanoseconds."""
+    try:
+        return int(Path(f"/proc/{pid}/task/{thread_id}/schedstat").read_text(encoding="utf-8").split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0  # the thread has just ended, or the kernel does not count it
 
 
 def _use(process: psutil.Process) -> tuple[float, int]:
