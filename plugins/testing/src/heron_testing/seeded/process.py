@@ -270,6 +270,10 @@ class SimulatedMachine(Machine):
         """The id of the simulated process; a fork of the simulation has another one than its start."""
         return self._process.pid
 
+    def awake_s(self) -> float | None:
+        """Unknown: the real one would make a run depend on the load of the machine."""
+        return None
+
     def start_thread(self, name: str, run: Callable[[], object]) -> None:
         """Starts a greenlet."""
         self._process.start(name, run, self._process.world.draw.uniform(1e-5, 1e-3))
