@@ -17,6 +17,9 @@ class Timers:
         self._keys: dict[int, dict[object, None]] = {}
         self._times: list[int] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._times)
+
     def add(self, time_us: int, key: object) -> None:
         """Adds a key."""
         keys = self._keys.get(time_us)
