@@ -53,13 +53,8 @@ class SystemClock:
 
     __slots__ = ()
 
-    def monotonic_s(self) -> float:
-        """Monotonic seconds."""
-        return time.monotonic()
-
-    def wall_s(self) -> float:
-        """Seconds since the epoch."""
-        return time.time()
+    monotonic_s = staticmethod(time.monotonic)
+    wall_s = staticmethod(time.time)
 
 
 def thread_cpu_clock(ident: int) -> Callable[[], float]:

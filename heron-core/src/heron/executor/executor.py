@@ -89,7 +89,7 @@ class Executor:
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
         self._loaded: dict[str, str] = {}  # the package of each task that has started
-        self._kills = KillCauses(OwnCgroup(), monotonic_s)
+        self._kills = KillCauses(OwnCgroup(context.reactor.machine.root), monotonic_s)
         outputs = ChildOutputs(context.reactor, context.settings.output_max_bytes)
         self._children = Children(self._kills.cause, context.starter, outputs)
         self._key_changes = KeyChanges(

@@ -24,6 +24,9 @@ _SCHEDSTAT = Path("/proc/thread-self/schedstat")
 class Machine:
     """The machine on which the process runs."""
 
+    root = Path("/")
+    """Below it are the files of the kernel (``proc``, ``sys``)."""
+
     def context(self) -> zmq.Context[zmq.Socket[bytes]]:
         """A new context, which opens sockets."""
         return zmq.Context()

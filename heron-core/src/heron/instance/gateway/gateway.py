@@ -59,7 +59,8 @@ __all__ = ["Gateway"]
 
 _log = logging.getLogger(__name__)
 
-_HELLO_EVERY_S = 0.1  # until a stream manager answers: it may still be starting, or be restarting
+_PERIOD_S = 0.1  # a hello in each until a stream manager answers: it may still be starting, or be restarting
+_QUIET_PERIODS = 2  # without an event: then nothing is left to adapt before the next event
 _FRAMES_A_ROUND = 16
 
 
@@ -97,6 +98,8 @@ class Gateway:
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
         self._closing: threading.Lock | None = None
+        self._period: Timer | None = None
+        self._quiet_periods = 0
         self._linger_timer: Timer | None = None
         self._delay: Timer | None = None
 
@@ -136,14 +139,13 @@ class Gateway:
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
         self._reactor.on_readable(self._registration, self._read_registration)
-        self._reactor.on_readable(self._wakeup.fd, self._wakeup.drain)
-        self._reactor.every(_HELLO_EVERY_S, self._send_hello)
-        self._reactor.every(_HELLO_EVERY_S, lambda: self._lock_interval.adapt(self._reactor.late_s))
+        self._reactor.on_readable(self._wakeup.fd, self._woken)
         if self._settings.long_call_s > 0:
             self._long_calls = LongCalls(self._settings.long_call_s)
             self._reactor.every(look_period_s(self._settings.long_call_s), self._look_for_long_call)
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
+        self._begin_period()
         self._reactor.run()
         self._lock_interval.restore()
         self._inspection.close()
@@ -165,6 +167,20 @@ class Gateway:
         self._reactor.on_readable(channel, self._read)
         self._reactor.on_disconnect(channel, self._wait_for_session)
         self._send_hello()
+
+    def _woken(self) -> None:
+        self._wakeup.drain()
+        self._quiet_periods = 0
+
+    def _begin_period(self) -> None:
+        self._period = self._reactor.after(_PERIOD_S, self._end_period)
+
+    def _end_period(self) -> None:
+        """Each period looks for what changes without an event; a task in which nothing happens sleeps."""
+        self._period = None
+        self._send_hello()
+        self._lock_interval.adapt(self._reactor.late_s)
+        self._quiet_periods += 1
 
     def _send_hello(self) -> None:
         if self._session is None:
@@ -199,7 +215,7 @@ class Gateway:
             self.data_in.put(FramesRefused(reason, lost.rows))
 
     def _read(self) -> None:
-        channel = self._channel
+        channel, self._quiet_periods = self._channel, 0
         try:
             for _ in range(_FRAMES_A_ROUND):
                 frame = channel.receive() if channel is not None and channel is self._channel else None
@@ -288,6 +304,9 @@ class Gateway:
     def _end_round(self) -> None:
         """Asks to be woken from now on, then sends everything that may be sent."""
         self._wakeup.asleep = True
+        is_quiet = self._quiet_periods >= _QUIET_PERIODS and self._session is not None
+        if self._period is None and not (is_quiet and self._lock_interval.is_least):
+            self._begin_period()
         if self._session is not None and self._channel is not None:
             now_s = monotonic_s()
             self.data_in.adapt(now_s)
