@@ -17,6 +17,7 @@ from heron_testing.seeded.cluster import Cluster, Program
 from heron_testing.seeded.faults import (
     FIRST_FAULT_S,
     HARMLESS,
+    OF_CHECKPOINTS,
     Fault,
     FaultKind,
     Faults,
@@ -51,9 +52,14 @@ _AIMS = {
         replace(WORD_TARGETS, processes=("c1/stmgr", "c2/stmgr"), machines=("c1", "c2")),
         (FaultKind.KILL, FaultKind.RESET, FaultKind.CUT, FaultKind.SLOW, FaultKind.UPDATE),
     ),
+    5: (
+        replace(WORD_TARGETS, from_s=2.2),
+        tuple(each for each in FaultKind if each not in (FaultKind.STORE_AWAY, FaultKind.CODE)),
+    ),
     7: (WORD_TARGETS, HARMLESS),
 }
-"""Of eight seeds, one aims at leaders, one at the connections of stream managers, and one loses no tuple."""
+"""Of eight seeds, one aims at leaders, one at the connections of stream managers, one at the end of the topology, and
+one loses no tuple."""
 _SETTINGS: dict[str, object] = {
     "heron.instance.long.call.s": 0.0,
     "heron.metrics.export.s": 10.0,
@@ -84,7 +90,7 @@ class Scenario:
     with_state: bool = False
     """Effectively once, with checkpoints; else at least once."""
     tight: bool = False
-    """Queues of some KiB and larger words that come at once, so that back pressure is usual."""
+    """Queues of some KiB, and words of hundreds of bytes that come at once, so that back pressure is usual."""
     sentences: int = 48
     period_s: float = 0.2
     """Some sentences come together."""
@@ -123,6 +129,8 @@ def draw_scenario(seed: int, *, with_state: bool = False, calm: bool = False, mi
         faults = () if calm else draw_faults(seed, WORD_TARGETS, within_s=60 * minutes, most=most)
         return Scenario(seed, faults, with_state, sentences=round(24 * minutes), period_s=10.0, checkpoints_s=5.0)
     targets, kinds = _AIMS.get(seed % 8, (WORD_TARGETS, tuple(FaultKind)))
+    if not with_state:
+        kinds = tuple(each for each in kinds if each not in OF_CHECKPOINTS)
     faults = () if calm else draw_faults(seed, targets, within_s=_FAULTS_WITHIN_S, kinds=kinds)
     tight = seed // _WITH_ONE_START % 3 == 2
     return Scenario(seed, faults, with_state, tight=tight, sentences=120 if tight else 48)
@@ -153,7 +161,7 @@ class Simulation:
             beginning.sentences,
             beginning.period_s,
             together=beginning.together,
-            word_bytes=200 if beginning.tight else 0,
+            word_bytes=400 if beginning.tight else 0,
         )
         self.cluster = Cluster(self.world, _program(beginning, folder), folder)
 
