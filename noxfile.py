@@ -245,7 +245,7 @@ def _same(made: Path, committed: Path) -> bool:
 
 
 def _unit_elsewhere(session: nox.Session) -> None:
-    """Run heron-core's tests, without models, on supported interpreters other than this one, at the same time."""
+    """Run heron-core's tests on supported interpreters other than this one, at the same time."""
     running = f"{sys.version_info[0]}.{sys.version_info[1]}"
     wanted = session.posargs or [version for version in PYTHONS if version != running]
     pythons, absent = [], []
@@ -258,9 +258,7 @@ def _unit_elsewhere(session: nox.Session) -> None:
     if absent:
         message = f"tests not run on {', '.join(absent)}: no such interpreter here"
         (session.error if session.posargs else session.warn)(message)
-    # A model of a protocol takes as long as many other tests, and its outcome does not depend on the interpreter.
-    models = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "heron-core/tests").glob("*/test_*_model.py"))
-    tests = ("-m", "pytest", "-q", "heron-core/tests", *_ignored(*models), *_QUICK)
+    tests = ("-m", "pytest", "-q", "heron-core/tests", *_WITHOUT_SERVERS)
     _together(session, [[python, *tests] for python in pythons])
 
 
@@ -426,16 +424,11 @@ def _environment(
 # Long runs, and what needs servers, have sessions of their own.
 _LONG = "not chaos and not soak"
 _WITHOUT_SERVERS = ("-m", f"{_LONG} and not servers")
-_QUICK = ("-m", f"{_LONG} and not servers and not matrix")
 
 # Tested by ./dev e2e -- NAME, and so not again among all servers.
 _BY_THEMSELVES = {"spark"}
 
 _DOCS_TESTS = ("tests/test_docs_links.py", "tests/test_docs_site.py")
-
-
-def _ignored(*paths: str) -> list[str]:
-    return [part for path in paths for part in ("--ignore", path)]
 
 
 def _python_pytest(session: nox.Session, python: str, *arguments: str) -> None:
