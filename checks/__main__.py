@@ -27,6 +27,7 @@ _SECONDS = _ROOT / ".pytest_cache" / "v" / "checks" / "seconds"
 _CHOSEN = "not chaos and not soak and not servers and not matrix"
 _PACE = "mark.pace"
 _PATHS = ("heron-core/tests", "plugins", "tests")
+_OF_SERVERS = ("--ignore=tests/contract", "--ignore-glob=tests/e2e/*/test_on_*.py")  # to collect them takes 3 s
 
 
 @click.group()
@@ -39,7 +40,11 @@ def main() -> None:
 def test(arguments: tuple[str, ...]) -> None:
     """Run lint and types, the tests of all packages, and one end-to-end test for each guarantee."""
     began_s = monotonic_s()
-    beside = [_nox("lint"), _nox("types"), _pytest("tests", f"{_CHOSEN} and not pace", *_BESIDE, *_PATHS, *arguments)]
+    beside = [
+        _nox("lint"),
+        _nox("types"),
+        _pytest("tests", f"{_CHOSEN} and not pace", *_BESIDE, *_OF_SERVERS, *_PATHS, *arguments),
+    ]
     results = run_beside(beside, _ROOT, click.echo)
     results += run_beside([_pytest("pace", f"{_CHOSEN} and pace", *_files_of_pace(), *arguments)], _ROOT, click.echo)
     verification = Verification(_ROOT)
@@ -97,7 +102,7 @@ def _nox(session: str, *arguments: str) -> Section:
 
 
 def _pytest(name: str, marked: str, *arguments: str) -> Section:
-    plugins = ("-p", "checks.progress", "-p", "checks.collection")
+    plugins = ("-p", "checks.progress", "-p", "checks.collection", "-p", "checks.examples")
     return Section(name, (sys.executable, "-m", "pytest", "-q", *plugins, "-m", marked, *arguments), live=True)
 
 
