@@ -1,6 +1,6 @@
 """The records of a topic counted by key and window, or texts written to a topic: at least once, with checkpoints.
 
-With ``--form columns`` records are counted in columns.
+With ``--form columns`` records are counted in columns, and texts reach the task of the sink in columns.
 
 The first records and the end are noted as files ``begin`` and ``end``, with the time and the number of records.
 """
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any, TypeVar, cast
 
 from pipeline_forms import Ending, note
@@ -23,6 +25,7 @@ from heron_streamlet.topology.topology_compiler import compile_topology
 INTERVAL_S = 5.0
 """Between checkpoints: what Kafka's own consumers use for their offsets."""
 WINDOW_S = 5.0
+ROWS = 4096  # as `to_columns` gathers
 
 T = TypeVar("T")
 
@@ -79,6 +82,11 @@ def value_of(number: int) -> bytes:
     return b"%0100d" % number
 
 
+def batches_of(records: int) -> Iterator[dict[str, list[bytes]]]:
+    for begin in range(0, records, ROWS):
+        yield {"value": [value_of(number) for number in range(begin, min(begin + ROWS, records))]}
+
+
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     parser = ArgumentParser()
     parser.add_argument("--folder", required=True, help="folder of the notes")
@@ -89,9 +97,14 @@ def topology(arguments: Sequence[str]) -> TopologyBuilder:
     chosen = parser.parse_args(arguments)
     builder = Builder()
     if chosen.records:
+        if chosen.form == "columns":
+            batches = builder.new_columns(Items(partial(batches_of, chosen.records)))
+            values: Any = batches.repartition(1).rows().map(itemgetter("value"))  # behind it, in the task of the sink
+        else:
+            values = builder.new_source(Items(range(chosen.records))).map(value_of)
         sink = NotedSink(chosen.servers, chosen.topic)
         sink.folder = chosen.folder
-        builder.new_source(Items(range(chosen.records))).map(value_of).to_sink(sink)
+        values.to_sink(sink)
     else:
         source = KafkaSource(chosen.servers, chosen.topic, until="latest")
         window = tumbling_window(WINDOW_S)
