@@ -27,7 +27,7 @@ from heron_testing_servers.kafka_topics import Topics
 __all__ = ["KafkaBench"]
 
 _SUBJECTS = ("loop by hand", "pipeline", "pipeline in columns")
-_RECORDS_PER_S = 100_000  # a first guess of the rate, so that a run takes about the time of the pace
+_RECORDS_PER_S = 200_000  # a first guess of the rate, so that a run takes about the time of the pace
 
 
 @dataclass(frozen=True)
