@@ -334,7 +334,7 @@ class SpoutRunner(ComponentRunner):
     def _flush_paced(self) -> None:
         """Flushes if the linger is over, or if the spout emits nothing more; keeps a distance between two flushes."""
         now_s = monotonic_s()
-        if self._quiet:
+        if self._quiet or not self.emitter.overflowed:  # the last call has emitted nothing
             self._source.ran_dry(now_s)
         else:
             self._source.look_if_due(now_s, self._awake_s)
