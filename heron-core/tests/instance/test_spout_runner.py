@@ -399,8 +399,7 @@ def test_a_spout_that_polls_has_no_backlog(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(SourceBacklog, "ran_dry", lambda _self, now_s: dry.append(now_s))
     bench = Bench(Polls, lambda bench: len(bench.rows()) > 20)
     bench.runner.run(ended=False)
-    assert dry
-    assert not looks
+    assert len(dry) > len(looks), "only a full batch, or the first tuple, is followed by a look"
 
 
 class Silent(Spout):
