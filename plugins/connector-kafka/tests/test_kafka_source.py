@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicCollection
 
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UsageError
-from heron_connector_kafka import KafkaSink, KafkaSource, NewRecord, Record, Transactions
+from heron_connector_kafka import KafkaSink, KafkaSource, Record, Transactions
 from heron_connector_kafka import reader as reader_module
 from heron_connector_kafka.cluster import Cluster
-from heron_connector_kafka.columns import KafkaColumns
 from heron_connector_kafka.topic_watch import TopicWatch
-from heron_streamlet.connectors.sources import MeasuredReader, PlacedReader, Reader, Source
+from heron_streamlet.connectors.sources import MeasuredReader, PlacedReader, Reader
 from heron_streamlet.connectors.transformer import StageContext
 from heron_testing.waiting import Eventually
 from heron_testing_servers.kafka import KafkaServer
@@ -36,12 +32,12 @@ def topics(kafka: KafkaServer) -> Topics:
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[..., Reader[Any]]]:
+def opened() -> Iterator[Callable[..., Reader[Record]]]:
     """Opens readers, which end with the test."""
-    readers: list[Reader[Any]] = []
+    readers: list[Reader[Record]] = []
 
-    def open_reader(source: Source[Any], name: str, position: object = None) -> Reader[Any]:
-        copy: Source[Any] = pickle.loads(pickle.dumps(source))
+    def open_reader(source: KafkaSource, name: str, position: object = None) -> Reader[Record]:
+        copy: KafkaSource = pickle.loads(pickle.dumps(source))
         reader = copy.open(name, position, CONTEXT)
         readers.append(reader)
         return reader
@@ -51,7 +47,7 @@ def opened() -> Iterator[Callable[..., Reader[Any]]]:
         reader.close()
 
 
-Opened = Callable[..., Reader[Any]]
+Opened = Callable[..., Reader[Record]]
 
 
 def texts(records: Sequence[Record]) -> list[str]:
@@ -110,47 +106,6 @@ def test_reading_again_from_each_position_gives_the_rest(kafka: KafkaServer, top
     assert isinstance(reader, PlacedReader)
     for index in range(len(records)):
         assert read(opened(source, name, reader.position_of(index))) == everything[index:]
-
-
-def test_batches_have_the_columns_of_the_records_and_end_where_reading_goes_on(
-    kafka: KafkaServer, topics: Topics, opened: Opened
-) -> None:
-    """A checkpoint lies between two batches; gaps count for the position and for nothing else."""
-    topic = topics.make()
-    topics.fill(topic, ["a", "b"], keyed=True)
-    topics.transaction(topic, ["lost"], commit=False)
-    sink = KafkaSink[NewRecord](kafka.address, topic)
-    sink.setup(CONTEXT)
-    sink.put(NewRecord("c", headers=(("from", b"x"), ("empty", None)), timestamp_s=1_700_000_000.5))
-    sink.prepare(1)
-    sink.close()
-    records = KafkaSource(kafka.address, topic, until="latest")
-    (name,) = records.partitions(1)
-    reader = opened(KafkaColumns(records, rows=2), name)
-    first, second = whole_batches(reader)
-    assert first.column_names == ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
-    assert first.column("value").to_pylist() == first.column("key").to_pylist() == [b"a", b"b"]
-    (record,) = second.to_pylist()
-    time = datetime.fromtimestamp(1_700_000_000.5, UTC)
-    headers = [{"name": "from", "value": b"x"}, {"name": "empty", "value": None}]
-    assert (record["topic"], record["partition"], record["key"], record["value"]) == (topic, 0, None, b"c")
-    assert (record["timestamp"], record["headers"]) == (time, headers)
-    place = opened(records, name, None)
-    read(place, 2)
-    chosen = opened(KafkaColumns(records, columns=["value", "offset"]), name, place.position)
-    assert [each.to_pylist() for each in whole_batches(chosen)] == [[{"value": b"c", "offset": record["offset"]}]]
-    assert isinstance(chosen, MeasuredReader)
-    assert chosen.backlog() == 0.0
-
-
-def whole_batches(reader: Reader[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The batches to the end of the partition."""
-    found: list[pa.RecordBatch] = []
-    until_s = monotonic_s() + READ_S
-    while (batches := reader.read(1)) is not None:
-        assert monotonic_s() < until_s, found
-        found += batches
-    return found
 
 
 def test_uncommitted_records_are_read_if_the_options_say_so(kafka: KafkaServer, topics: Topics, opened: Opened) -> None:
