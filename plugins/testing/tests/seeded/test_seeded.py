@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from injected_faults import INJECTED_FAULTS, InjectedFault, broken_engine
+from injected_faults import INJECTED_FAULTS, InjectedFault, broken_engine, broken_text
 
 import heron
 from heron_testing.seeded.faults import Fault, FaultKind, draw_faults
@@ -106,6 +106,15 @@ def test_a_fault_in_the_engine_is_found(fault: InjectedFault, tmp_path: Path) ->
     mode = MODES["effectively once"] if fault.with_state else ()
     run = run_seeds("--seed", str(fault.found_at), "--first", *mode, engine=engine)
     assert f"seed {fault.found_at} fails:" in run.stdout, run.stdout + run.stderr
+
+
+def test_the_page_lists_the_faults() -> None:
+    """With a seed that finds each of them, or those that do not; each has its place in the engine."""
+    page = (Path(__file__).resolve().parents[4] / "docs" / "testing.md").read_text(encoding="utf-8")
+    for fault in INJECTED_FAULTS:
+        mode = "effectively once" if fault.with_state else "at least once"
+        assert f"| {fault.name} | {mode} | {fault.found_at or f'1 to {fault.tried}'} | " in page
+        assert broken_text(Path(heron.__path__[0]), fault)
 
 
 def test_a_failing_run_is_repeated_with_fewer_faults() -> None:

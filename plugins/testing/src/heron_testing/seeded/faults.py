@@ -92,7 +92,9 @@ class FaultTargets:
     machines: tuple[str, ...]
     updates: tuple[str, ...]
     long_share: float = 0.2
-    """The share of faults that may last longer than a lease and than the timeout of links."""
+    """The share of faults that last for a time of `long_s`."""
+    long_s: tuple[float, float] = (1.5, 25.0)
+    """The shortest and the longest of these: some last longer than a lease and than the timeout of links."""
     from_s: float = FIRST_FAULT_S
     """The earliest time of a fault."""
 
@@ -166,7 +168,7 @@ def _draw_fault(draw: random.Random, kinds: Mapping[FaultKind, int], targets: Fa
         at_s = draw.uniform(FIRST_FAULT_S, _STORE_BACK_S)
         lasts_s = draw.uniform(0.0, _STORE_BACK_S - at_s)
     elif draw.random() < targets.long_share:
-        lasts_s = draw.uniform(1.5, 25.0)
+        lasts_s = draw.uniform(*targets.long_s)
     among = targets.of(kind)
     target = draw.choice(among) if among else ""
     return Fault(round(at_s, 3), kind, target, 0.0 if kind in _INSTANTS else round(lasts_s, 3))
