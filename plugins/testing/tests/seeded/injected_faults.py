@@ -27,13 +27,6 @@ class InjectedFault:
 
 INJECTED_FAULTS = (
     InjectedFault(
-        "a task reports a checkpoint before its state is written",
-        "instance/state/checkpoint_saver.py",
-        "            if job.payloads:\n",
-        '            self._outcomes.append((job, ""))\n            self._on_outcome()\n            if job.payloads:\n',
-        found_at=1,
-    ),
-    InjectedFault(
         "a checkpoint is complete before its manifest is stored",
         "tmanager/state/manifest_writer.py",
         '        error = ""\n        try:\n            self._archive.save_manifest',
@@ -174,15 +167,6 @@ INJECTED_FAULTS = (
         found_at=9,
     ),
     InjectedFault(
-        "a leader sends a plan before it is written",
-        "tmanager/state/plan_publisher.py",
-        "        try:\n            self._store.save_plan(plan)\n",
-        "        self._containers.send_to_stmgrs(self._containers.frame_for_stmgrs(_message(plan)))\n"
-        "        try:\n"
-        "            self._store.save_plan(plan)\n",
-        found_at=9,
-    ),
-    InjectedFault(
         "a spout waits for roots that its former stream manager had",
         "instance/spout_runner.py",
         "            self._callbacks.lose_all()\n        super().handle(command)\n",
@@ -233,6 +217,20 @@ INJECTED_FAULTS = (
         "        if lease.lost():\n",
         "        if stop_requested() and lease.lost():\n",
         found_at=59,
+    ),
+    InjectedFault(
+        "a task reports a checkpoint before its state is written",
+        "instance/state/checkpoint_saver.py",
+        "            if job.payloads:\n",
+        '            self._outcomes.append((job, ""))\n            self._on_outcome()\n            if job.payloads:\n',
+    ),
+    InjectedFault(
+        "a leader sends a plan before it is written",
+        "tmanager/state/plan_publisher.py",
+        "        try:\n            self._store.save_plan(plan)\n",
+        "        self._containers.send_to_stmgrs(self._containers.frame_for_stmgrs(_message(plan)))\n"
+        "        try:\n"
+        "            self._store.save_plan(plan)\n",
     ),
     InjectedFault(
         "a stream manager does not repeat END to a task that has restarted",
