@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,14 +14,13 @@ from hypothesis import strategies as st
 from heron_streamlet import Aggregate, Builder, Items, tumbling_window
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.plan.stages import Outlet, Stage, fuse
-from heron_streamlet.runtime import paned_stage
 from heron_streamlet.runtime.keyed_stage import KeyedStage
 from heron_streamlet.runtime.paned_stage import PanedStage
 from heron_streamlet.runtime.stage_code import StageCode
 from heron_streamlet.runtime.stage_host import Send, StageHost
 from heron_streamlet.windowing.event_time import END_OF_TIME_US
 from heron_streamlet.windowing.failed_window import failed_window
-from heron_streamlet.windowing.fold import Aggregated
+from heron_streamlet.windowing.fold import Aggregated, Fold, Reduce
 from heron_streamlet.windowing.keyed_operators import WindowFold
 from heron_streamlet.windowing.window import SlidingWindow
 from heron_testing.pipelines.collected import Collect
@@ -77,19 +79,23 @@ class Listed(Aggregate[int, list[int], tuple[int, ...]]):
         return tuple(sorted(accumulator))
 
 
+paned = partial(PanedStage, at_most=100)
+
+
 class Run:
     """A stage with its results and what it reports."""
 
-    def __init__(self, kind: type[KeyedStage], window: SlidingWindow, refused: int = 0) -> None:
+    def __init__(
+        self, kind: Callable[..., Any], window: SlidingWindow, refused: int = 0, fold: Fold | None = None
+    ) -> None:
         builder = Builder()
         pairs: Any = builder.new_source(Items([])).event_time(lambda _: 0).key_by(lambda _: 0)
         pairs.count_by_key_and_window(tumbling_window(1)).to_sink(Collect("results"))
         stage = fuse(builder.graph()).stages[1]
         self.host = Host(stage)
         self.states = States()
-        self.stage: Any = kind(
-            WindowFold(window, Aggregated(Listed(refused))), StageCode(stage, self.host), self.states
-        )
+        windows = WindowFold(window, fold or Aggregated(Listed(refused)))
+        self.stage = kind(windows, StageCode(stage, self.host), self.states)
         self.results: list[Any] = []
         self.stage.follow = lambda element, time_us, _: self.results.append((element, time_us))
 
@@ -134,7 +140,7 @@ def test_panes_and_states_have_the_same_outcome(
     A fold may fail in a pane, when a window closes, or in the state.
     """
     window, steps = work
-    in_states, in_panes = Run(KeyedStage, window, refused), Run(PanedStage, window, refused)
+    in_states, in_panes = Run(KeyedStage, window, refused), Run(paned, window, refused)
     for what, values in steps:
         for run in (in_states, in_panes):
             if what == "row":
@@ -149,7 +155,7 @@ def test_panes_and_states_have_the_same_outcome(
 @pytest.mark.parametrize("here", [True, False], ids=["here", "before the shuffle"])
 def test_a_window_that_has_failed_gets_nothing_of_other_panes(*, here: bool) -> None:
     """It has the result of all its values, or none."""
-    run = Run(PanedStage, SlidingWindow(10, 5), refused=3)
+    run = Run(paned, SlidingWindow(10, 5), refused=3)
     run.receive("a", -5, 2, 1)
     if here:
         run.receive("a", 0, 2, 2)
@@ -161,28 +167,36 @@ def test_a_window_that_has_failed_gets_nothing_of_other_panes(*, here: bool) -> 
     assert len(failed) == 2
 
 
-def test_a_state_that_has_a_key_keeps_it_until_its_windows_close() -> None:
-    """Otherwise a window would have two results."""
-    run = Run(PanedStage, SlidingWindow(10, 5))
+def test_a_window_has_what_its_state_and_its_panes_have() -> None:
+    """A checkpoint does not slow down keys that go on: only what it has saved is in their states."""
+    run = Run(paned, SlidingWindow(10, 5))
     run.receive("a", 0, 2, 1)
     run.stage.move_to_state()
     run.receive("a", 5, 2, 10)
     run.receive("b", 5, 2, 100)
-    assert run.states == {"a": {0: [1], 5: [1, 10], 10: [10]}}
-    run.reach(20)
+    assert run.states == {"a": {0: [1], 5: [1]}}
+    results, _, _ = run.outcome()
     assert run.states == {}
-    run.receive("a", 15, 2, 1000)
-    assert run.states == {}
-    assert [(element[0].key, element[1]) for element, _ in sorted(run.results)] == [
+    assert [(element[0].key, element[1]) for element, _ in results] == [
         *(("a", (1,)), ("a", (1, 10)), ("a", (10,))),
         *(("b", (100,)), ("b", (100,))),
     ]
 
 
-def test_too_many_accumulators_move_to_the_state(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_values_are_on_the_left() -> None:
+    """Those of the state came before those of the panes."""
+    run = Run(paned, SlidingWindow(10, 10), fold=Reduce(operator.add))
+    run.stage.receive(("a", 0, 1, "a"))
+    run.stage.move_to_state()
+    run.stage.receive(("a", 0, 1, "b"))
+    run.stage.receive(("a", 0, 1, "c"))
+    assert [element[1] for element, _ in run.outcome()[0]] == ["abc"]
+
+
+def test_too_many_accumulators_move_to_the_state() -> None:
     """A state may be on disk because it is larger than the memory."""
-    monkeypatch.setattr(paned_stage, "_AT_MOST", 2)
-    run = Run(PanedStage, SlidingWindow(10, 10))
+    run = Run(paned, SlidingWindow(10, 10))
+    run.stage = PanedStage(run.stage.operator, run.stage.code, run.states, at_most=2)
     for key in "abc":
         run.receive(key, 0, 1, 1)
     assert sorted(run.states) == ["a", "b", "c"]
@@ -190,7 +204,7 @@ def test_too_many_accumulators_move_to_the_state(monkeypatch: pytest.MonkeyPatch
 
 def test_keys_of_other_tasks_are_forgotten() -> None:
     """After an update without checkpoints their tasks count from there on."""
-    run = Run(PanedStage, SlidingWindow(10, 10))
+    run = Run(paned, SlidingWindow(10, 10))
     for key in "abc":
         run.receive(key, 0, 1, 1)
     run.stage.keep({"b"}.__contains__)

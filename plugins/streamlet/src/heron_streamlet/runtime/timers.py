@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
+from heron_streamlet.windowing.event_time import END_OF_TIME_US
+
 __all__ = ["Timers"]
 
 
@@ -17,8 +19,10 @@ class Timers:
         self._keys: dict[int, dict[object, None]] = {}
         self._times: list[int] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._times)
+    @property
+    def next_us(self) -> int:
+        """The next time; after every watermark if there is none."""
+        return self._times[0] if self._times else END_OF_TIME_US + 1
 
     def add(self, time_us: int, key: object) -> None:
         """Adds a key."""

@@ -19,6 +19,10 @@ from heron_streamlet.windowing.keyed_operators import KeyedOperator, WindowFold
 __all__ = ["POSITIONS_KEY", "ClockStageBolt", "KeyedStageBolt", "StageBolt", "WindowStageBolt"]
 
 
+_IN_PANES = 262_144  # accumulators, some 40 MB: a state can be on a disk because it exceeds the memory
+_MOVED_AT_ONCE = 16_384  # accumulators; a checkpoint waits some 0.1 s for them
+
+
 class StageBolt(Bolt, ITwoPhaseStatefulComponent):
     """Runs a stage that begins with operators without state."""
 
@@ -147,7 +151,8 @@ class WindowStageBolt(KeyedStageBolt, IUpdatable):
     def head(self, operator: KeyedOperator) -> KeyedStage:
         """`KeyedStageBolt.head`."""
         assert isinstance(operator, WindowFold)  # noqa: S101  # chosen by the compiler
-        self.paned = PanedStage(operator, self.code, self.states)
+        at_most = _MOVED_AT_ONCE if self.host.saves else _IN_PANES
+        self.paned = PanedStage(operator, self.code, self.states, at_most=at_most)
         return self.paned
 
     def process(self, tup: Tuple) -> None:
