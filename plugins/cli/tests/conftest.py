@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -31,9 +31,9 @@ __all__ = ["install"]  # a fixture
 def entry_points_read_once() -> Iterator[None]:
     """Each command reads the metadata of all distributions, in a tenth of a second: here once for each `sys.path`."""
     read = importlib.metadata.entry_points
-    found: dict[object, importlib.metadata.EntryPoints] = {}
+    found: dict[object, Any] = {}
 
-    def entry_points(**wanted: object) -> importlib.metadata.EntryPoints:
+    def entry_points(**wanted: str) -> object:
         times = [(each, os.stat(each).st_mtime_ns) for each in sys.path if os.path.isdir(each)]
         key = (*times, *map(id, sys.meta_path))
         if key not in found:
