@@ -63,12 +63,6 @@ class BoltOutput:
             self.flush(now_s)
         return is_over
 
-    def flush_if_idle(self) -> None:
-        """Flushes what waits, because there is no other work; keeps the distance between two flushes."""
-        self.acks.settle()
-        if self.waits() and self._pacer.idle_wait_s(now_s := monotonic_s()) <= 0:
-            self.flush(now_s)
-
     def flush_acks(self) -> None:
         """Flushes if acks wait, and they are as many as a batch has rows, or the linger is over."""
         if self.acks.waiting:

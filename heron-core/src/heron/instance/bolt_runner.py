@@ -105,8 +105,6 @@ class BoltRunner(ComponentRunner):
         if isinstance(item, bytes):
             largest_bytes = self._process_frame(item)
             self._arrived = None
-            if data_in.is_empty():
-                self._output.flush_if_idle()  # first: what it sends leaves with the credit, in one round of the gateway
             data_in.consume(len(item) - FRAME_HEADER_BYTES, largest_bytes)
         elif item is not None:
             self.handle(item)

@@ -194,10 +194,6 @@ class DataIn:
         """Task thread: the next item, or None."""
         return self._items.popleft() if self._items else None
 
-    def is_empty(self) -> bool:
-        """Task thread: whether `get` would return None."""
-        return not self._items
-
     def peek_command(self) -> Command | None:
         """Task thread: the next item if it is a command; it stays in the queue."""
         item = self._items[0] if self._items else None
