@@ -42,7 +42,7 @@ def test_counts_stay_exact_when_topology_and_metrics_managers_die(sandbox: Sandb
     Guarantee: without acks each tuple is counted once by the task of its key, data flows on without topology and
     metrics managers, and the report has the documented fields.
     """
-    words = 1_000_000
+    words = 2_000_000
     run = sandbox.start("counting.py", args=("--words", str(words)))
     run.until(lambda: re.search(r"count [1-9][\d,]* executed", run.stderr), "tuples counted")
     for process in [*run.processes("tmanager"), *run.processes("metricsmgr")]:
