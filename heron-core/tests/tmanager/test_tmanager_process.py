@@ -60,14 +60,8 @@ class Peer:
 
     def register(self, container_id: int, *tasks: pb.TaskReport, losses: int = 0) -> None:
         """Sends the hello of the first incarnation of a stream manager."""
-        hello = pb.StmgrHello(
-            container_id=container_id,
-            incarnation=1,
-            endpoint=f"tcp://10.0.0.{container_id}:1",
-            host="here",
-            tasks=tasks,
-            losses=losses,
-        )
+        hello = pb.StmgrHello(container_id=container_id, incarnation=1, host="here", tasks=tasks, losses=losses)
+        hello.endpoint = f"tcp://10.0.0.{container_id}:1"
         self.send(Envelope(stmgr_hello=hello))
 
     def plan(self) -> PhysicalPlan:

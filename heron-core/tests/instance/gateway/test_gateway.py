@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-import zmq  # noqa: TID251 - a poller is watched
 
 from heron.clock import monotonic_s
 from heron.errors import MissingDriverError
@@ -30,7 +29,6 @@ from heron.ipc.frames.frame import (
     parse_credit,
     parse_frame_header,
 )
-from heron.ipc.machine import Machine
 from heron.ipc.socket import Channel, SocketContext
 from heron.kernel.settings import EngineSettings
 from heron.spi.inspected_task import InspectedTask
@@ -44,6 +42,7 @@ from heron.state_nodes.plans import encode_plan
 from heron_testing.builders import physical_plan, spout, topology
 from heron_testing.fake_clock import FakeClock
 from parts import data_frame, instance_spec, tuple_segment
+from parts.watched_machine import WatchedMachine
 
 pytestmark = pytest.mark.leaks_nothing
 
@@ -99,25 +98,6 @@ class PatientInspector(TaskInspector):
             os.getpid(),
             "here",
         )
-
-
-class WatchedMachine(Machine):
-    """Notes for how long its pollers wait, in ms."""
-
-    def __init__(self) -> None:
-        self.waits_ms: list[int | None] = []
-
-    def poller(self) -> zmq.Poller:
-        """A poller that notes its waits."""
-        made = super().poller()
-        poll = made.poll
-
-        def noted(timeout: int | None = None) -> list[tuple[object, int]]:
-            self.waits_ms.append(timeout)
-            return poll(timeout)
-
-        made.poll = noted  # type: ignore[method-assign]
-        return made
 
 
 class Site:
