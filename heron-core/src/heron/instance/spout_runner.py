@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 from heron.api.api_constants import TOPOLOGY_TRACE_ONE_IN
@@ -17,8 +18,8 @@ from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError
 from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
-from heron.instance.metrics.task_time import TimeUse
-from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.metrics.task_time import TaskTime, TimeUse
+from heron.instance.output.emitter import Emitter, SpoutEmitter
 from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota, SourceBacklog
 from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
@@ -26,6 +27,7 @@ from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.runner import ComponentRunner
 from heron.instance.task import Task
 from heron.instance.user.user_component import SpoutHookCalls, specialise
+from heron.ipc.machine import Machine
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
@@ -69,6 +71,7 @@ class SpoutRunner(ComponentRunner):
         linger = task.gateway.linger
         linger.grow_to(task.settings.queue_target_s / 2)
         self._source = SourceBacklog(linger)
+        self._awake_s = partial(_awake_s, task.gateway.machine, self.emitter.time)
         if task.tracks_acks:
             self._quota = RootQuota.of(task.config, linger, monotonic_s)
         else:
@@ -95,7 +98,7 @@ class SpoutRunner(ComponentRunner):
             self._rest_as(TimeUse.THROTTLED, _RESTING_WAIT_S)
         elif not data_out.has_room():
             self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_RESTING_WAIT_S))
-        elif self._quota.must_wait(free := self._free_roots(), self._flush_rows()):
+        elif self._quota.must_wait(free := self._free_roots(), _flush_rows(self.emitter)):
             # Without a free root not even a replay that is due is emitted; only an outcome helps, and wakes the task.
             self._rest_as(TimeUse.ACKS, _RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
         elif self._replays.is_due():
@@ -222,10 +225,6 @@ class SpoutRunner(ComponentRunner):
         """How many roots may be added; infinite at most once."""
         return self._quota.most - self._roots.in_flight - self.emitter.pending_rows()
 
-    def _flush_rows(self) -> int:
-        """How many rows make a full flush."""
-        return sum(stream.full_limit for stream in self.emitter.streams.values())
-
     def _call_fail(self, tup_id: object) -> None:
         self._roots.owed_replays.fail(self._component.fail, tup_id, self._emitted)
 
@@ -348,10 +347,6 @@ class SpoutRunner(ComponentRunner):
         elif self._quiet:
             self._wait(TimeUse.INPUT, idle_wait_s if pending else self._poll.take())
 
-    def _awake_s(self) -> float | None:
-        awake_s = self.task.gateway.machine.awake_s()
-        return None if awake_s is None else awake_s + self.emitter.time.held_up_s()
-
     def _emitted(self) -> int:
         return sum(self.emitter.emitted(name) for name in self.emitter.streams)
 
@@ -362,3 +357,14 @@ class SpoutRunner(ComponentRunner):
 
     def _callback_failed(self, doing: str, error: BaseException, tup_id: object) -> None:
         self.user_failed(doing, error, "the task continues", tup_id)
+
+
+def _flush_rows(emitter: Emitter) -> int:
+    """How many rows make a full flush."""
+    return sum(stream.full_limit for stream in emitter.streams.values())
+
+
+def _awake_s(machine: Machine, time: TaskTime) -> float | None:
+    """Seconds so far in which the task had something to emit; None if the system does not tell."""
+    awake_s = machine.awake_s()
+    return None if awake_s is None else awake_s + time.held_up_s()

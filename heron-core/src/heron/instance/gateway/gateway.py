@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError, Violation
+from heron.instance.gateway.busy_periods import BusyPeriods
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
 from heron.instance.inspection.inspection import Inspection, open_installed
@@ -59,8 +60,6 @@ __all__ = ["Gateway"]
 
 _log = logging.getLogger(__name__)
 
-_PERIOD_S = 0.1  # a hello in each until a stream manager answers: it may still be starting, or be restarting
-_QUIET_PERIODS = 2  # without an event: then nothing is left to adapt before the next event
 _FRAMES_A_ROUND = 16
 
 
@@ -98,8 +97,6 @@ class Gateway:
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
         self._closing: threading.Lock | None = None
-        self._period: Timer | None = None
-        self._quiet_periods = 0
         self._linger_timer: Timer | None = None
         self._delay: Timer | None = None
 
@@ -139,13 +136,18 @@ class Gateway:
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
         self._reactor.on_readable(self._registration, self._read_registration)
-        self._reactor.on_readable(self._wakeup.fd, self._woken)
+        # A hello in each until a stream manager answers: it may still be starting, or be restarting.
+        looks = (self._send_hello, lambda: self._lock_interval.adapt(self._reactor.late_s))
+        self._periods = BusyPeriods(
+            self._reactor, looks, lambda: self._session is not None and self._lock_interval.is_least
+        )
+        self._reactor.on_readable(self._wakeup.fd, self._periods.noting(self._wakeup.drain))
         if self._settings.long_call_s > 0:
             self._long_calls = LongCalls(self._settings.long_call_s)
             self._reactor.every(look_period_s(self._settings.long_call_s), self._look_for_long_call)
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
-        self._begin_period()
+        self._periods.begin_if_due()
         self._reactor.run()
         self._lock_interval.restore()
         self._inspection.close()
@@ -167,20 +169,6 @@ class Gateway:
         self._reactor.on_readable(channel, self._read)
         self._reactor.on_disconnect(channel, self._wait_for_session)
         self._send_hello()
-
-    def _woken(self) -> None:
-        self._wakeup.drain()
-        self._quiet_periods = 0
-
-    def _begin_period(self) -> None:
-        self._period = self._reactor.after(_PERIOD_S, self._end_period)
-
-    def _end_period(self) -> None:
-        """Each period looks for what changes without an event; a task in which nothing happens sleeps."""
-        self._period = None
-        self._send_hello()
-        self._lock_interval.adapt(self._reactor.late_s)
-        self._quiet_periods += 1
 
     def _send_hello(self) -> None:
         if self._session is None:
@@ -215,7 +203,8 @@ class Gateway:
             self.data_in.put(FramesRefused(reason, lost.rows))
 
     def _read(self) -> None:
-        channel, self._quiet_periods = self._channel, 0
+        channel = self._channel
+        self._periods.note_event()
         try:
             for _ in range(_FRAMES_A_ROUND):
                 frame = channel.receive() if channel is not None and channel is self._channel else None
@@ -304,9 +293,7 @@ class Gateway:
     def _end_round(self) -> None:
         """Asks to be woken from now on, then sends everything that may be sent."""
         self._wakeup.asleep = True
-        is_quiet = self._quiet_periods >= _QUIET_PERIODS and self._session is not None
-        if self._period is None and not (is_quiet and self._lock_interval.is_least):
-            self._begin_period()
+        self._periods.begin_if_due()
         if self._session is not None and self._channel is not None:
             now_s = monotonic_s()
             self.data_in.adapt(now_s)

@@ -254,7 +254,7 @@ class Faults:
 
     def _slow_checkpoints(self, fault: Fault) -> None:
         self._objects.slow_s = _SLOW_S
-        self._world.after(fault.lasts_s, self._checkpoints_are_fast)
+        self._world.after(fault.lasts_s, self._objects.be_fast)
 
     def _command(self, fault: Fault) -> None:
         words = fault.target.split()
@@ -288,6 +288,3 @@ class Faults:
 
     def _store_is_back(self) -> None:
         self._nodes.is_away = False
-
-    def _checkpoints_are_fast(self) -> None:
-        self._objects.slow_s = 0.0
