@@ -61,9 +61,14 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy strict; -- FILES: only where these are."""
-    for paths in _typed_trees():
-        if not session.posargs or any(Path(file).is_relative_to(path) for file in session.posargs for path in paths):
-            session.run(sys.executable, "-m", "mypy", *paths)
+    files = list(map(Path, session.posargs))
+    trees = [
+        paths
+        for paths in _typed_trees()
+        if not files or any(file.is_relative_to(path) for file in files for path in paths)
+    ]
+    for paths in _merged(trees):
+        session.run(sys.executable, "-m", "mypy", *paths)
 
 
 @nox.session
@@ -207,8 +212,23 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
 
 
+def _merged(trees: list[list[str]]) -> list[list[str]]:
+    """Fewer trees: each run of mypy takes a second to begin, and may have no two files of the same name."""
+    found: list[tuple[list[str], set[str]]] = []
+    for tree in trees:
+        names = {file.name for path in tree for file in (ROOT / path).rglob("*.py")}
+        for paths, taken in found:
+            if taken.isdisjoint(names):
+                paths.extend(tree)
+                taken.update(names)
+                break
+        else:
+            found.append((list(tree), names))
+    return [paths for paths, _ in found]
+
+
 def _typed_trees() -> list[list[str]]:
-    """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
+    """What mypy checks, in parts in which no two modules have the same name (conftest is one)."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
     others = ("examples", "bench", "chaos", "checks", "docs_site", "ground_truth", "verify")
     sources += [name for name in others if any((ROOT / name).glob("**/*.py"))]
@@ -245,7 +265,7 @@ def _same(made: Path, committed: Path) -> bool:
 
 
 def _unit_elsewhere(session: nox.Session) -> None:
-    """Run heron-core's tests, without models, on supported interpreters other than this one, at the same time."""
+    """Run heron-core's tests on supported interpreters other than this one, at the same time."""
     running = f"{sys.version_info[0]}.{sys.version_info[1]}"
     wanted = session.posargs or [version for version in PYTHONS if version != running]
     pythons, absent = [], []
@@ -258,9 +278,7 @@ def _unit_elsewhere(session: nox.Session) -> None:
     if absent:
         message = f"tests not run on {', '.join(absent)}: no such interpreter here"
         (session.error if session.posargs else session.warn)(message)
-    # A model of a protocol takes as long as many other tests, and its outcome does not depend on the interpreter.
-    models = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "heron-core/tests").glob("*/test_*_model.py"))
-    tests = ("-m", "pytest", "-q", "heron-core/tests", *_ignored(*models), *_QUICK)
+    tests = ("-m", "pytest", "-q", "heron-core/tests", *_WITHOUT_SERVERS)
     _together(session, [[python, *tests] for python in pythons])
 
 
@@ -426,16 +444,11 @@ def _environment(
 # Long runs, and what needs servers, have sessions of their own.
 _LONG = "not chaos and not soak"
 _WITHOUT_SERVERS = ("-m", f"{_LONG} and not servers")
-_QUICK = ("-m", f"{_LONG} and not servers and not matrix")
 
 # Tested by ./dev e2e -- NAME, and so not again among all servers.
 _BY_THEMSELVES = {"spark"}
 
 _DOCS_TESTS = ("tests/test_docs_links.py", "tests/test_docs_site.py")
-
-
-def _ignored(*paths: str) -> list[str]:
-    return [part for path in paths for part in ("--ignore", path)]
 
 
 def _python_pytest(session: nox.Session, python: str, *arguments: str) -> None:

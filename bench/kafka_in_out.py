@@ -1,20 +1,20 @@
-"""Measure Kafka in and out: a pipeline at least once, against a loop written by hand with the same client."""
+"""Measure Kafka in and out: pipelines at least once, against a loop written by hand with the same client."""
 
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from confluent_kafka import Producer
 
-from bench.bench_kind import Bench
-from bench.findings import Findings, Pace, median_row
+from bench.bench_kind import Bench, alternate
+from bench.findings import Findings, Pace, median_of_ratios, median_row
 from bench.job import ATLEAST
 from bench.kafka_programs import KEYS, value_of
 from bench.pipelines import note_of
@@ -26,6 +26,7 @@ from heron_testing_servers.kafka_topics import Topics
 
 __all__ = ["KafkaBench"]
 
+_SUBJECTS = ("loop by hand", "pipeline", "pipeline in columns")
 _RECORDS_PER_S = 200_000  # a first guess of the rate, so that a run takes about the time of the pace
 
 
@@ -46,28 +47,30 @@ class KafkaBench(Bench):
             BenchError: when a run loses records, or counts them twice.
         """
         records = round(pace.window_s * _RECORDS_PER_S)
-        loops, pipelines = list[float](), list[float]()
         with tempfile.TemporaryDirectory() as folder:
             server = _server(Path(folder))
             server.start()
             try:
                 filled = _filled(server.address, records) if self.way == "in" else ""
-                for number in range(pace.pairs):
-                    for found, measure in ((loops, self._loop), (pipelines, self._pipeline))[
-                        :: -1 if number % 2 else 1
-                    ]:
-                        found.append(measure(pace, server.address, filled or Topics(server.address).make(), records))
+                found = alternate(_SUBJECTS, pace.pairs, partial(self._measure, pace, server.address, filled, records))
             finally:
                 server.kill()
         findings = Findings()
-        findings.rows.append(median_row(self.name, "loop by hand", "records/s", loops, ATLEAST))
-        findings.rows.append(median_row(self.name, "pipeline", "records/s", pipelines, ATLEAST))
-        findings.ratios[f"kafka.{self.way}.atleast.vs_loop"] = statistics.median(
-            one / loop for one, loop in zip(pipelines, loops, strict=True)
-        )
+        for subject, rates in found.items():
+            findings.rows.append(median_row(self.name, subject, "records/s", rates, ATLEAST))
+        loop, *pipelines = _SUBJECTS
+        for subject, form in zip(pipelines, ("atleast", "atleast.columns"), strict=True):
+            findings.ratios[f"kafka.{self.way}.{form}.vs_loop"] = median_of_ratios(found[subject], found[loop])
         return findings
 
-    def _loop(self, _: Pace, servers: str, topic: str, records: int) -> float:
+    def _measure(self, pace: Pace, servers: str, filled: str, records: int, subject: str) -> float:
+        topic = filled or Topics(servers).make()
+        if subject == _SUBJECTS[0]:
+            return self._loop(servers, topic, records)
+        form = "columns" if subject.endswith("columns") else "records"
+        return self._pipeline(pace, form, servers, topic, records)
+
+    def _loop(self, servers: str, topic: str, records: int) -> float:
         program = "consume" if self.way == "in" else "produce"
         command = [sys.executable, "-m", "bench.kafka_programs", program, servers, topic, str(records)]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -76,9 +79,9 @@ class KafkaBench(Bench):
             raise BenchError(msg)
         return float(run.stdout)
 
-    def _pipeline(self, pace: Pace, servers: str, topic: str, records: int) -> float:
+    def _pipeline(self, pace: Pace, form: str, servers: str, topic: str, records: int) -> float:
         written = ("--records", str(records)) if self.way == "out" else ()
-        words = ("--servers", servers, "--topic", topic, *written)
+        words = ("--servers", servers, "--topic", topic, "--form", form, *written)
         with Trial("kafka_records", *words, engine=pace.engine) as trial:
             trial.end()
             begin_s, _ = note_of(trial, "begin")

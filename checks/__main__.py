@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -19,14 +20,20 @@ from checks.sections import Result, Section, run_beside, summary
 from heron.clock import monotonic_s
 
 _ROOT = Path(__file__).resolve().parents[1]
-_WORKERS = 3  # on two cores, which are 4 % idle then
-_BESIDE = ("-n", str(_WORKERS), "--dist", "worksteal")
+_WORKERS = 3  # of ./dev quick, on two cores
+_STEALING = ("--dist", "worksteal", "-n")
 _BUDGET_S = 40.0  # of ./dev quick, beside lint and types
 _CORE_BUDGET_S = 150.0
 _SECONDS = _ROOT / ".pytest_cache" / "v" / "checks" / "seconds"
 _CHOSEN = "not chaos and not soak and not servers and not matrix"
 _PACE = "mark.pace"
 _PATHS = ("heron-core/tests", "plugins", "tests")
+_SECTIONS = {
+    # Of ./dev test, about equally long on two cores. Workers of one section would each collect all tests, in 24 s.
+    "core": ("heron-core/tests", "plugins/cli", "tests", "--ignore=tests/e2e", "--ignore=tests/contract"),
+    "plugins": ("plugins", "--ignore=plugins/cli"),
+    "end to end": ("tests/e2e", "--ignore-glob=tests/e2e/*/test_on_*.py", *_STEALING, "2"),
+}
 
 
 @click.group()
@@ -39,9 +46,12 @@ def main() -> None:
 def test(arguments: tuple[str, ...]) -> None:
     """Run lint and types, the tests of all packages, and one end-to-end test for each guarantee."""
     began_s = monotonic_s()
-    beside = [_nox("lint"), _nox("types"), _pytest("tests", f"{_CHOSEN} and not pace", *_BESIDE, *_PATHS, *arguments)]
-    results = run_beside(beside, _ROOT, click.echo)
-    results += run_beside([_pytest("pace", f"{_CHOSEN} and pace", *_files_of_pace(), *arguments)], _ROOT, click.echo)
+    tests = [_pytest(name, f"{_CHOSEN} and not pace", *chosen, *arguments) for name, chosen in _SECTIONS.items()]
+    pace = _pytest("pace", f"{_CHOSEN} and pace", *_files_of_pace(), *arguments)
+    if arguments:
+        tests, pace = [replace(each, may_be_empty=True) for each in tests], replace(pace, may_be_empty=True)
+    results = run_beside([_nox("lint"), _nox("types"), *tests], _ROOT, click.echo)
+    results += run_beside([pace], _ROOT, click.echo)
     verification = Verification(_ROOT)
     verification.print_debt(verification.chosen(()))
     _end(results, began_s)
@@ -65,7 +75,7 @@ def quick(since: str) -> None:
     chosen, left = first_within(budget_s * _WORKERS, list(tests), seconds)
     beside = [_nox("lint"), _nox("types", *changed)]
     if chosen:
-        beside.append(_pytest("tests", _CHOSEN, *_BESIDE, *chosen))
+        beside.append(_pytest("tests", _CHOSEN, *_STEALING, str(_WORKERS), *chosen))
     results = run_beside(beside, _ROOT, click.echo)
     if left:
         click.echo(f"{len(left)} files of tests that the change reaches are left to ./dev test: {' '.join(left)}")
@@ -97,8 +107,9 @@ def _nox(session: str, *arguments: str) -> Section:
 
 
 def _pytest(name: str, marked: str, *arguments: str) -> Section:
-    plugins = ("-p", "checks.progress", "-p", "checks.collection")
-    return Section(name, (sys.executable, "-m", "pytest", "-q", *plugins, "-m", marked, *arguments), live=True)
+    plugins = ("-p", "checks.progress", "-p", "checks.collection", "-p", "checks.examples")
+    pytest = (sys.executable, "-m", "pytest", "-q", *plugins, "--section", name, "-m", marked)
+    return Section(name, (*pytest, *arguments), live=True)
 
 
 if __name__ == "__main__":

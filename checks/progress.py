@@ -14,12 +14,17 @@ import pytest
 
 from heron.clock import monotonic_s
 
-__all__ = ["Clockwork", "pytest_configure"]
+__all__ = ["Clockwork", "pytest_addoption", "pytest_configure"]
 
 _KEY = "checks/seconds"
 _EVERY_S = 15.0  # between two lines where no terminal can replace the last one
 _TERMINAL_EVERY_S = 0.5
 _SLOWEST = 10
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let a caller name the section, whose lines stand between those of other sections."""
+    parser.addoption("--section", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -82,6 +87,8 @@ class _Reporter:
         self._clockwork = clockwork
         self._terminal = sys.stdout.isatty()
         self._shown_s = monotonic_s()
+        section = config.getoption("section")
+        self._start = f"{section}: " if section else ""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._clockwork.collected(item.nodeid for item in session.items)
@@ -108,17 +115,18 @@ class _Reporter:
             self._show()
 
     def pytest_sessionfinish(self) -> None:
-        self._config.cache.set(_KEY, {**self._clockwork.last, **self._clockwork.done})
+        # Other sections have written theirs meanwhile.
+        self._config.cache.set(_KEY, {**self._config.cache.get(_KEY, {}), **self._clockwork.done})
 
     def pytest_terminal_summary(self) -> None:
         lines = [f"{seconds:7.1f} s  {test}" for seconds, test in self._clockwork.slowest()]
-        self._write("\n".join(["\nthe slowest tests:", *lines]))
+        self._write("\n".join([f"\n{self._start}the slowest tests:", *lines]))
 
     def _show(self) -> None:
         now_s = monotonic_s()
         if now_s - self._shown_s >= (_TERMINAL_EVERY_S if self._terminal else _EVERY_S):
             self._shown_s = now_s
-            line = self._clockwork.line(now_s)
+            line = self._start + self._clockwork.line(now_s)
             if self._terminal:
                 columns = os.get_terminal_size(sys.stdout.fileno()).columns
                 sys.stdout.write(f"\r\x1b[K{line[: columns - 1]}")

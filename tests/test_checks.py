@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from checks.choice import first_within, seconds_of_files
+from checks.examples import pytest_collection_modifyitems
 from checks.progress import Clockwork
 from checks.sections import Result, Section, run_beside, summary
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -50,6 +57,32 @@ def test_sections_run_at_the_same_time(tmp_path: Path) -> None:
     assert [each.code for each in run_beside(sections, tmp_path, lambda _: None)] == [0, 0]
 
 
+def test_a_section_that_may_be_empty_passes_without_tests(tmp_path: Path) -> None:
+    """What a person selects is seldom in each section."""
+    empty = Section("some", (sys.executable, "-c", "raise SystemExit(5)"))
+    results = run_beside([empty, replace(empty, may_be_empty=True)], tmp_path, lambda _: None)
+    assert sorted(each.code for each in results) == [0, 5]
+
+
+def test_property_tests_of_packages_draw_a_part_of_their_examples(tmp_path: Path) -> None:
+    """A quarter, and few where few are wanted; once for each function, whatever its parameters."""
+    drawn: Counter[str] = Counter()
+
+    def item(name: str, folder: str, examples: int) -> pytest.Item:
+        @settings(max_examples=examples, database=None, deadline=None)
+        @given(st.integers())
+        def obj(_number: int) -> None:
+            drawn[name] += 1
+
+        return cast("pytest.Item", SimpleNamespace(path=tmp_path / folder / "test_some.py", obj=obj))
+
+    items = [item("many", "plugins/a", 40), item("few", "heron-core", 3), item("elsewhere", "tests", 40)]
+    pytest_collection_modifyitems(cast("pytest.Config", SimpleNamespace(rootpath=tmp_path)), [*items, *items])
+    for each in items:
+        cast("pytest.Function", each).obj()
+    assert drawn == {"many": 10, "few": 3, "elsewhere": 40}
+
+
 def test_the_summary_ends_with_what_failed() -> None:
     """A reader looks at the last line first."""
     lines = summary([Result("lint", 1, 2.0), Result("tests", 0, 3.4)]).splitlines()
@@ -87,10 +120,14 @@ def test_a_failure_shows_at_once(tmp_path: Path, workers: tuple[str, ...]) -> No
         "def test_good(n): pass\n"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "checks.progress", *workers, str(tmp_path)]
+    words = ("-p", "checks.progress", "--section", "some")
+    command = [sys.executable, "-m", "pytest", "-q", *words, *workers, str(tmp_path)]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr
-    failure, slowest = ran.stdout.index("FAILED test_some.py::test_bad (call)"), ran.stdout.index("the slowest tests:")
+    failure, slowest = (
+        ran.stdout.index("FAILED test_some.py::test_bad (call)"),
+        ran.stdout.index("some: the slowest tests:"),
+    )
     assert failure < ran.stdout.index("AssertionError: here") < slowest
     assert "1 failed, 20 passed" in ran.stdout
     assert "::test_bad" in (tmp_path / ".pytest_cache/v/checks/seconds").read_text()

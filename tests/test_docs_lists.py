@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import distribution, entry_points
 from pathlib import Path
 
@@ -80,6 +81,7 @@ def test_a_command_of_another_distribution_names_it() -> None:
         assert f"`pip install {each.dist.name}`" in texts[each.name.replace(".", " ")]
 
 
+@cache
 def distributions() -> dict[str, Path]:
     """The folder of each distribution of the workspace, by name."""
     files = [ROOT / "heron-core" / "pyproject.toml", *ROOT.glob("plugins/*/pyproject.toml")]

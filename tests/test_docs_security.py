@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
@@ -15,6 +14,7 @@ ROWS = [line.split(" | ") for line in THREATS.splitlines() if line.startswith("|
 NAMED = re.compile(r"`([\w./-]+\.py)::(test_\w+)`")
 
 
+@cache
 def names_in(file: Path) -> set[str]:
     """The names of the tests in a file."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
@@ -31,11 +31,11 @@ def test_every_threat_has_a_defence_and_a_test() -> None:
         assert NAMED.sub("", tests).strip(" ,|") == "", f"{threat}: {tests} is not a list of tests"
 
 
-@pytest.mark.parametrize(("file", "test"), sorted(set(NAMED.findall(THREATS))))
-def test_a_test_that_the_page_names_exists(file: str, test: str) -> None:
+def test_a_test_that_the_page_names_exists() -> None:
     """A test that is renamed or removed takes its row along."""
-    assert (ROOT / file).is_file()
-    assert test in names_in(ROOT / file)
+    for file, test in NAMED.findall(THREATS):
+        assert (ROOT / file).is_file(), file
+        assert test in names_in(ROOT / file), f"{file}::{test}"
 
 
 def test_every_test_of_the_folder_of_security_is_on_the_page() -> None:

@@ -157,15 +157,14 @@ def test_suites_are_plugins_with_servers_and_files_of_server_tests(root: Path) -
 
 
 def test_tests_that_are_no_guarantee_are_suites(root: Path) -> None:
-    """Of each end-to-end file that has one outside the long runs, and of each other file that says so."""
+    """Of each end-to-end file that has one outside the long runs, and of each other file of `tests` that says so."""
     plain = "def test_more(tmp_path):\n    pass\n"
     write(root, "tests/e2e/security/test_quick.py", TREE["tests/e2e/security/test_quick.py"] + "\n\n" + plain)
     write(root, "tests/e2e/faults/test_long.py", f"import pytest\n\npytestmark = [pytest.mark.soak]\n\n\n{plain}")
-    write(root, "heron-core/tests/stmgr/test_router_model.py", f"import pytest\n\n\n@pytest.mark.matrix\n{plain}")
+    for path in ("tests/test_router_model.py", "heron-core/tests/stmgr/test_routes.py"):
+        write(root, path, f"import pytest\n\n\n@pytest.mark.matrix\n{plain}")
     found = {suite.name: suite for suite in finder(root).suites}
-    assert set(found) == {
-        "contract-policy", "e2e-quick", "matrix-heron-core-stmgr-router-model", "on-s3", "uploader-s3"
-    }  # fmt: skip
+    assert set(found) == {"contract-policy", "e2e-quick", "matrix-router-model", "on-s3", "uploader-s3"}
     chosen = "matrix and not soak and not chaos"
     assert found["e2e-quick"].command == ("python", "-m", "pytest", "-m", chosen, "tests/e2e/security/test_quick.py")
 

@@ -207,6 +207,7 @@ def verify(root: Path, capsys: pytest.CaptureFixture[str], budget_s: float | Non
     ]
 
 
+@pytest.mark.matrix
 def test_green_suites_are_recorded_and_then_skipped(suites: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Only the suite whose turn it is runs again."""
     green, lines = verify(suites, capsys)

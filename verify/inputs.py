@@ -134,8 +134,6 @@ class InputFinder:
         match suite.kind:
             case Kind.WHEELS:
                 return set(self._projects)
-            case Kind.INTERPRETER:
-                return {path for path in self._workspace.below(suite.path) if not path.endswith("_model.py")}
             case Kind.SITE:
                 pages = {path for path in self._other_files if path.endswith(".md")}
                 tests = [path for path in self._workspace.below("tests") if path.startswith("tests/test_docs_")]

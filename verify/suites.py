@@ -93,9 +93,10 @@ def _suite_of(graph: ImportGraph, path: str, *, needs_server: bool) -> Suite | N
             return pytest_suite(name, Kind.END_TO_END, path, _SERVERS, _MATRIX)
         in_matrix = any(marks.isdisjoint(_IN_DEV_TEST | _LONG) for marks in facts.tests)
         return pytest_suite(name, Kind.END_TO_END, path, _MATRIX) if in_matrix else None
-    if _MATRIX in facts.marks:
+    # All tests of a package run with its wheel alone, or on other interpreters.
+    if _MATRIX in facts.marks and path.startswith("tests/"):
         parts = [part.removeprefix("test_") for part in PurePosixPath(path).with_suffix("").parts]
-        name = _name("matrix", *(part for part in parts if part not in {"plugins", "tests"}))
+        name = _name("matrix", *(part for part in parts if part != "tests"))
         return pytest_suite(name, Kind.FILE, path, _MATRIX)
     return None
 

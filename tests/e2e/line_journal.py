@@ -31,7 +31,7 @@ PATIENT = ("--set", "heron.executor.stable.s=0", "--set", "scheduler.stable_s=0"
 class Lines:
     """A run of ``journal``; it goes on until `let_go`, without a time limit."""
 
-    def __init__(self, sandbox: Sandbox, *options: str, pause_s: float = 0.04, command: str = "run") -> None:
+    def __init__(self, sandbox: Sandbox, *options: str, pause_s: float = 0.1, command: str = "run") -> None:
         """Each spout emits ten lines, pauses, and repeats this."""
         self.run = sandbox.start("journal.py", *options, args=("--pause", str(pause_s)), command=command)
 
@@ -41,7 +41,7 @@ class Lines:
 
     def flow(self, what: str, timeout_s: float = 30.0) -> None:
         """Wait until more lines are acked than now."""
-        self.run.grows(self.acked_bytes, f"lines after {what}", 1000, timeout_s)
+        self.run.grows(self.acked_bytes, f"lines after {what}", 500, timeout_s)
 
     def let_go(self) -> None:
         """Tell the spouts to begin no more lines."""

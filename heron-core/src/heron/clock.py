@@ -12,6 +12,7 @@ __all__ = [
     "SystemClock",
     "monotonic_ns",
     "monotonic_s",
+    "sleep",
     "thread_cpu_clock",
     "thread_cpu_s",
     "wait_for",
@@ -31,6 +32,9 @@ monotonic_ns = time.monotonic_ns
 wall_ns = time.time_ns
 """The scale of `wall_s` in nanoseconds."""
 
+
+sleep = time.sleep
+"""Stops the calling thread for some seconds. Tests pass another function: see `heron.checkpoints.load_retries`."""
 
 thread_cpu_s = time.thread_time
 """Processor seconds of the calling thread."""
@@ -53,13 +57,8 @@ class SystemClock:
 
     __slots__ = ()
 
-    def monotonic_s(self) -> float:
-        """Monotonic seconds."""
-        return time.monotonic()
-
-    def wall_s(self) -> float:
-        """Seconds since the epoch."""
-        return time.time()
+    monotonic_s = staticmethod(time.monotonic)
+    wall_s = staticmethod(time.time)
 
 
 def thread_cpu_clock(ident: int) -> Callable[[], float]:

@@ -72,11 +72,12 @@ def test_a_snapshot_returns_from_its_bytes(snapshot: TaskSnapshot) -> None:
     assert decode_snapshot(encode(snapshot), "here") == snapshot
 
 
-@pytest.mark.parametrize("end", range(len(encode(MANIFEST))))
-def test_a_manifest_that_was_cut_is_refused(end: int) -> None:
+def test_a_manifest_that_was_cut_is_refused() -> None:
     """At any place, with the name of the object and its size."""
-    with pytest.raises(CheckpointError, match=f"words/manifest: {end} bytes are torn or changed"):
-        decode_manifest(encode(MANIFEST)[:end], "words/manifest")
+    data = encode(MANIFEST)
+    for end in range(len(data)):
+        with pytest.raises(CheckpointError, match=f"words/manifest: {end} bytes are torn or changed"):
+            decode_manifest(data[:end], "words/manifest")
 
 
 @given(at=st.integers(0, len(encode(MANIFEST)) - 1), change=st.integers(1, 255))

@@ -149,6 +149,7 @@ def test_forked_processes_do_not_share_random_numbers(tmp_path: Path) -> None:
     assert first != second
 
 
+@pytest.mark.matrix
 def test_an_instance_finds_the_modules_of_a_new_interpreter(tmp_path: Path) -> None:
     """A module of the author hides one of a library if the engine has not imported it; so nothing may be added."""
     (tmp_path / "loaded.py").write_text("import heron.instance.main, json, sys; print(json.dumps(sorted(sys.modules)))")
@@ -192,6 +193,7 @@ def test_a_killed_server_leaves_its_processes_and_the_next_is_a_new_interpreter(
     assert found == [[-15, "killed by SIGTERM (by its executor)"], [7, "exit code 7"], 0]
 
 
+@pytest.mark.matrix
 def test_a_stopped_server_does_not_stop_its_executor(tmp_path: Path) -> None:
     """The executor has a limit for the answer, and no process that it does not know remains."""
     found = result(

@@ -296,6 +296,7 @@ def opened_to_write(fifo: Path) -> int:
         return 0
 
 
+@pytest.mark.matrix
 def test_an_executor_whose_parent_was_killed_removes_the_files_of_the_parent(
     container: Container, eventually: Eventually
 ) -> None:
@@ -312,6 +313,7 @@ def test_an_executor_whose_parent_was_killed_removes_the_files_of_the_parent(
     assert not any(map(alive, pids(container)))
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("folder", "stays"), [("run", False), ("job", True)])
 def test_a_spec_file_in_the_run_directory_is_removed_when_read(container: Container, folder: str, stays: bool) -> None:
     """It was written for one start and contains secrets. A spec file in a job folder stays for the next start."""
@@ -361,6 +363,7 @@ def test_stop_ends_the_container_for_good_and_is_confirmed(
     assert sorted(container.stops()) == sorted(NAMES)
 
 
+@pytest.mark.matrix
 def test_a_stop_order_of_a_deposed_leader_is_refused(
     container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
@@ -373,6 +376,7 @@ def test_a_stop_order_of_a_deposed_leader_is_refused(
     assert executor.poll() is None
 
 
+@pytest.mark.matrix
 def test_a_new_leader_receives_all_reports_again(
     container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
@@ -388,6 +392,7 @@ def test_a_new_leader_receives_all_reports_again(
         successor.close()
 
 
+@pytest.mark.matrix
 def test_children_receive_the_location_of_the_topology_manager(
     container: Container, tmanager: FakeTopologyManager, eventually: Eventually
 ) -> None:
@@ -417,6 +422,7 @@ def test_user_code_that_cannot_start_is_given_up_with_its_last_line(
     assert len(stopping_container.starts("count-2")) == 1
 
 
+@pytest.mark.matrix
 def test_the_output_of_a_child_is_limited(container: Container, eventually: Eventually) -> None:
     """A task that prints a line for each tuple must not fill the disk."""
     settings = {**container.spec.settings, "heron.executor.output.max.bytes": 4096}
@@ -449,6 +455,7 @@ def test_a_package_that_was_changed_is_refused_with_a_reason_for_the_scheduler(c
     assert not container.starts("stmgr")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("kind", "lacks"), [(NodeKind.PACKING_PLAN, "no packing plan"), (NodeKind.KEYS, "no keys")])
 def test_a_topology_without_a_packing_plan_or_keys_fails_with_a_reason(
     container: Container, kind: NodeKind, lacks: str
@@ -471,7 +478,7 @@ def test_specs_of_children_stay_in_the_private_directory(container: Container, e
     assert (folder / "word-1.json").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("behaviour", ["", "stubborn"])
+@pytest.mark.parametrize("behaviour", [pytest.param("", marks=pytest.mark.matrix), "stubborn"])
 def test_an_update_starts_added_tasks_and_stops_removed_ones(
     container: Container, tmanager: FakeTopologyManager, packing: PackingPlan, eventually: Eventually, behaviour: str
 ) -> None:

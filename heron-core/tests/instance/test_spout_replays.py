@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import stat
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -197,13 +196,8 @@ def test_a_replay_that_has_no_free_root_yet_does_not_keep_the_task_awake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both places are taken by trees that do not end, so only an outcome helps, and it wakes the task."""
-    rounds = itertools.count()
-    rest = Rest(
-        "spout",
-        lambda value: "fail" if value == 0 else "keep",
-        lambda _: next(rounds) == 50,
-        config={**REPLAYS, TOPOLOGY_REPLAY_BACKOFF_SECS: 0.001, TOPOLOGY_MAX_SPOUT_PENDING: 2},
-    )
+    clock = FakeClock(monotonic_s=0.0)
+    monkeypatch.setattr(SpoutReplays.__init__, "__defaults__", (clock.monotonic_s,))
     waits: list[float] = []
     wait = DataIn.wait
 
@@ -212,9 +206,18 @@ def test_a_replay_that_has_no_free_root_yet_does_not_keep_the_task_awake(
         return wait(queue, min(most_s, 0.002))
 
     monkeypatch.setattr(DataIn, "wait", short_wait)
+
+    def until(rest: Rest) -> bool:
+        if rest.events == [0, 1, 2] and clock.monotonic_s() < 1.0:
+            clock.advance(1.0)
+            waits.clear()
+        return len(waits) > 20
+
+    config = {**REPLAYS, TOPOLOGY_MAX_SPOUT_PENDING: 2}
+    rest = Rest("spout", lambda value: "fail" if value == 0 else "keep", until, config=config)
     run(rest, tmp_path)
-    assert rest.events == [0, 1, 2], "the replay finds no place"
-    assert len(waits) > 20
+    assert rest.events == [0, 1, 2], "the replay is due and finds no place"
+    assert clock.monotonic_s() >= 1.0
     assert min(waits) > 0.0
 
 

@@ -13,6 +13,7 @@ from heron.api.context import TopologyContext
 from heron.api.definition import GroupingKind
 from heron.api.spout import Spout
 from heron.api.updatable import IUpdatable
+from heron.instance.pacing import SourceBacklog
 from heron.instance.queues.data_queue import PlanReceived, SessionOpened
 from heron.ipc import control_pb2 as pb
 from heron.planner.physical_plan import PhysicalPlan, PlanUpdate, TopologyState, UpdatePhase
@@ -374,6 +375,31 @@ def use_of(bench: Bench, use: str) -> float:
     (value,) = (each.value for each in metrics if each.name == "task-time-s" and each.labels["use"] == use)
     assert isinstance(value, float)
     return value
+
+
+class Polls(Spout):
+    """Looks at a source that has something for every third call; it never sleeps."""
+
+    outputs = ("v",)
+
+    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
+        self.calls = 0
+
+    def next_tuple(self) -> None:
+        self.calls += 1
+        if self.calls % 3:
+            self.emit([self.calls])
+
+
+def test_a_spout_that_polls_has_no_backlog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that emits nothing shows it, although the calls before it emitted; a longer linger would only delay."""
+    looks: list[float] = []
+    dry: list[float] = []
+    monkeypatch.setattr(SourceBacklog, "look_if_due", lambda _self, now_s, _awake_s: looks.append(now_s))
+    monkeypatch.setattr(SourceBacklog, "ran_dry", lambda _self, now_s: dry.append(now_s))
+    bench = Bench(Polls, lambda bench: len(bench.rows()) > 20)
+    bench.runner.run(ended=False)
+    assert len(dry) > len(looks), "only a full batch, or the first tuple, is followed by a look"
 
 
 class Silent(Spout):

@@ -83,10 +83,21 @@ class FanSpout(ListSpout):
 
 def test_the_streams_of_a_spout_share_the_limit_of_pending_roots() -> None:
     """The limit applies to the task. A limit per stream would multiply memory and replays."""
-    rest = Rest("spout", first_time("ack"), sent_end, FAN, config={"topology.max.spout.pending": 12})
+    limit = {"topology.max.spout.pending": 12}
+    rest = Rest("spout", first_time("ack"), sent_end, FAN, config=limit)
     spout = spout_of(rest, FanSpout)
-    assert 4 <= rest.most_in_flight <= 12
+    assert rest.most_in_flight <= 12
     assert len(spout.outcomes) == 100
+    more = iter(range(3))
+    kept = Rest(
+        "spout",
+        lambda _: "keep",
+        lambda rest: rest.most_in_flight >= 12 and next(more, None) is None,
+        FAN,
+        config=limit,
+    )
+    spout_of(kept, FanSpout)
+    assert kept.most_in_flight == 12, "all of the limit is used"
 
 
 def test_the_end_follows_the_last_tree() -> None:

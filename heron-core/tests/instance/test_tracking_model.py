@@ -228,7 +228,9 @@ def test_every_root_ends_once_as_in_the_model(
     assert net.ledgers.in_flight() == 0
 
 
-@pytest.mark.parametrize("grouping", [SHUFFLE, ALL, FIELDS, LOWEST])
+@pytest.mark.parametrize(
+    "grouping", [FIELDS, *(pytest.param(each, marks=pytest.mark.matrix) for each in (SHUFFLE, ALL, LOWEST))]
+)
 def test_all_trees_complete_without_failures(net_class: type[Net], grouping: GroupingDefinition) -> None:
     """Without losses and fails, no root waits for its timeout."""
     net = net_class(grouping, grouping, grouping)

@@ -38,7 +38,7 @@ _THREADS = """
 """
 
 
-@pytest.mark.parametrize("kind", ["make_dataclass", "defstruct"])
+@pytest.mark.parametrize("kind", ["make_dataclass", pytest.param("defstruct", marks=pytest.mark.matrix)])
 def test_threads_that_decode_a_class_for_the_first_time_do_not_crash(kind: str) -> None:
     """The watches of a service begin at the same moment. Without care this process crashes."""
     program = textwrap.dedent(_THREADS).replace("KIND", kind)

@@ -60,14 +60,8 @@ class Peer:
 
     def register(self, container_id: int, *tasks: pb.TaskReport, losses: int = 0) -> None:
         """Sends the hello of the first incarnation of a stream manager."""
-        hello = pb.StmgrHello(
-            container_id=container_id,
-            incarnation=1,
-            endpoint=f"tcp://10.0.0.{container_id}:1",
-            host="here",
-            tasks=tasks,
-            losses=losses,
-        )
+        hello = pb.StmgrHello(container_id=container_id, incarnation=1, host="here", tasks=tasks, losses=losses)
+        hello.endpoint = f"tcp://10.0.0.{container_id}:1"
         self.send(Envelope(stmgr_hello=hello))
 
     def plan(self) -> PhysicalPlan:
@@ -325,6 +319,7 @@ def test_invalid_frames_are_refused(run: Run, leader_of: Callable[[int], TManage
         assert client.status(5.0).state == "running"
 
 
+@pytest.mark.matrix
 def test_a_topology_that_was_submitted_deactivated_starts_paused(
     run: Run, leader_of: Callable[[int], TManagerLocation]
 ) -> None:
@@ -345,6 +340,7 @@ def test_a_topology_that_was_submitted_deactivated_starts_paused(
         assert client.status(5.0).state == "running"
 
 
+@pytest.mark.matrix
 def test_processes_and_metrics_are_reported(run: Run, leader_of: Callable[[int], TManagerLocation]) -> None:
     """A client with the read-only key gets the reports of executors and metrics managers."""
     location = leader_of(1)
@@ -407,6 +403,7 @@ def test_a_change_is_confirmed_after_it_is_written(run: Run, leader_of: Callable
     assert decode_physical_plan(node.value, "state").state.value == "paused"
 
 
+@pytest.mark.matrix
 def test_an_executor_that_registers_after_the_end_is_stopped(
     run: Run, leader_of: Callable[[int], TManagerLocation]
 ) -> None:
@@ -421,7 +418,9 @@ def test_an_executor_that_registers_after_the_end_is_stopped(
     assert late.expect("stop").stop.reason == "the topology is killed"
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"by hand"])
+@pytest.mark.parametrize(
+    "damage", [b"{", *(pytest.param(each, marks=pytest.mark.matrix) for each in (b"", b"by hand"))]
+)
 def test_unreadable_nodes_are_reported_and_replaced(
     run: Run, leader_of: Callable[[int], TManagerLocation], damage: bytes
 ) -> None:

@@ -42,7 +42,9 @@ def test_a_growing_file_is_read_across_ten_rotations(logs: Logs, how: str, unrea
 
 
 @pytest.mark.parametrize("how", HOWS)
-@pytest.mark.parametrize("rotations", [0, 1, 2, 4])
+@pytest.mark.parametrize(
+    "rotations", [pytest.param(0, marks=pytest.mark.matrix), 1, pytest.param(2, marks=pytest.mark.matrix), 4]
+)
 def test_reading_goes_on_at_each_position_after_rotations(logs: Logs, how: str, rotations: int) -> None:
     """A task may die at any line, and its successor starts when the file has another name, or is compressed."""
     expected = logs.write(30)
@@ -344,7 +346,7 @@ def test_late_lines_of_dated_files_are_read_once(logs: Logs, seed: int) -> None:
     assert sorted(found) == sorted(expected)
 
 
-@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("packed", [True, pytest.param(False, marks=pytest.mark.matrix)])
 def test_many_rotated_files_are_read_with_few_descriptors(logs: Logs, packed: bool) -> None:
     """A task that starts behind a year of rotations neither fails at the limit of open files nor leaves lines out."""
     expected = []

@@ -24,6 +24,7 @@ from heron.errors import ConnectorError, UnreachableError, UsageError
 from heron_connector_kafka import KafkaSink, KafkaSource, Transactions, topic_watch, transactions
 from heron_connector_kafka import source as source_module
 from heron_connector_kafka.cluster import Cluster
+from heron_connector_kafka.columns import KafkaColumns
 from heron_connector_kafka.outgoing import Outgoing, decoded, encoded
 from heron_connector_kafka.reader import PartitionReader, Place
 from heron_connector_kafka.topic_watch import TopicWatch
@@ -73,6 +74,22 @@ def test_wrong_sink_is_refused_where_it_is_made(arguments: dict[str, Any], messa
         KafkaSink(**{"servers": "kafka1:9092", "topic": "counts", **arguments})
     with pytest.raises(UsageError, match=r"id='a\.b' is not 1 to 100 letters"):
         Transactions("a.b", "/nowhere")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"columns": ["keys"]}, r"no column 'keys' \(nearest: 'key'\); known: topic, partition, offset, timestamp"),
+        ({"columns": "key"}, r"columns='key' is not a list of one or more different names"),
+        ({"columns": []}, r"columns=\[\] is not a list"),
+        ({"columns": ["key", "key"]}, r"columns=\['key', 'key'\] is not a list"),
+        ({"rows": 0}, r"rows=0"),
+    ],
+)
+def test_wrong_columns_are_refused_where_they_are_made(arguments: dict[str, Any], message: str) -> None:
+    """As above."""
+    with pytest.raises(UsageError, match=message):
+        KafkaColumns(KafkaSource("kafka1:9092", "clicks"), **arguments)
 
 
 def test_source_has_an_end_if_it_is_given_one() -> None:

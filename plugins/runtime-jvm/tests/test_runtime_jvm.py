@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 from jvm_topologies import SOURCES, FailOnce, Keep, Numbers, class_path, kept, one_bolt, rows_of, source, word_count
+from xxhash import xxh3_64_hexdigest
 
 import heron_runtime_jvm
 from heron.api import Grouping, TopologyBuilder
 from heron.clock import SystemClock
 from heron.errors import TopologyFailedError
+from heron.planner.key_encoding import encode_key
+from heron.planner.key_group import key_group
 from heron_runtime_jvm import JvmBolt, JvmSpout, compiled_classes, expanded_class_path, find_java
 from heron_simulator import Simulation
 from heron_testing_servers.storm import StormClient
 
 pytestmark = pytest.mark.leaks_nothing
 
+KEYS = Path(__file__).parents[3] / "heron-core/tests/planner/golden/key_groups.json"
 COUNT = 60
 AT_MOST, AT_LEAST = "ATMOST_ONCE", "ATLEAST_ONCE"
 
@@ -66,15 +72,35 @@ def test_a_word_count_in_java_is_exact(mode: str, path: list[str]) -> None:
     assert counts == {word: set(range(1, total + 1)) for word, total in words.items()}  # one task has counted each
 
 
-def test_the_java_side_reads_and_writes_the_golden_frames(path: list[str], storm_client: StormClient) -> None:
-    """`test_frames.py` compares the Python side with the same file."""
+def golden(name: str, storm_client: StormClient, file: Path) -> str:
+    """The last line that a class of the tests prints, which compares the Java side with a file."""
     runtime = sorted(Path(heron_runtime_jvm.__file__).parent.glob("java/heron/jvm/*.java"))
-    jars = expanded_class_path(path[1:], SOURCES)
-    classes = compiled_classes("golden", [*runtime, SOURCES / "GoldenFrames.java"], jars, find_java())
-    command = ["java", "-cp", f"{classes}:{storm_client.jars}/*", "heron.jvm.GoldenFrames"]
-    golden = SOURCES.parent / "golden" / "child_frames.txt"
-    ran = subprocess.run([*command, str(golden)], capture_output=True, text=True, timeout=120, check=False)
-    assert (ran.returncode, ran.stdout.splitlines()[-1:]) == (0, ["checked 28"]), ran.stderr
+    jars = expanded_class_path([f"{storm_client.jars}/*"], SOURCES)
+    classes = compiled_classes("golden", [*runtime, *sorted(SOURCES.glob("Golden*.java"))], jars, find_java())
+    command = ["java", "-cp", f"{classes}:{storm_client.jars}/*", f"heron.jvm.{name}", str(file)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()[-1]
+
+
+def test_the_java_side_reads_and_writes_the_golden_frames(storm_client: StormClient) -> None:
+    """`test_frames.py` compares the Python side with the same file."""
+    assert golden("GoldenFrames", storm_client, SOURCES.parent / "golden" / "child_frames.txt") == "checked 28"
+
+
+def test_the_java_side_has_the_key_groups_of_the_golden_file(storm_client: StormClient, tmp_path: Path) -> None:
+    """Code in a JVM and the instances in Python agree which task owns a key; the core compares Python with the file."""
+    text = KEYS.read_text(encoding="utf-8")
+    vectors = [
+        (each["key"], bytes.fromhex(each["encoding"]), each["xxh3_64"], each["group_of_1024"])
+        for each in json.loads(text)["vectors"]
+    ]
+    for size in (*range(260), 1015, 1016, 1079, 1080, 4000):  # XXH3 has a way for each size
+        key = bytes(number * 7 % 256 for number in range(size))
+        encoding = encode_key((key,))
+        vectors.append(([{"bytes": key.hex()}], encoding, xxh3_64_hexdigest(encoding), key_group((key,), 1024)))
+    (tmp_path / "vectors").write_bytes(msgspec.msgpack.encode(vectors))
+    assert golden("GoldenKeys", storm_client, tmp_path / "vectors") == f"checked {len(vectors)}"
 
 
 VALUES: dict[str, list[object]] = {

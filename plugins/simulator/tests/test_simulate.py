@@ -44,8 +44,18 @@ def test_word_count_counts_exactly(tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("name", "argv", "verified"),
     [
-        ("multi_stream", (), ["booked verified", "refused orders verified", "all orders verified: 20000"]),
-        ("custom_grouping", (), ["words from 'a' verified", "words from 'p' verified", "inspected words verified"]),
+        pytest.param(
+            *("multi_stream", (), ["booked verified", "refused orders verified", "all orders verified: 20000"]),
+            marks=pytest.mark.matrix,
+        ),
+        pytest.param(
+            *(
+                "custom_grouping",
+                (),
+                ["words from 'a' verified", "words from 'p' verified", "inspected words verified"],
+            ),
+            marks=pytest.mark.matrix,
+        ),
         ("topology_class", (), ["total verified"]),
         ("trends", ("--mentions", "3000"), ["trends verified: 6000 mentions"]),
     ],

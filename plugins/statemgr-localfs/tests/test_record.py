@@ -24,23 +24,21 @@ def test_the_header_is_one_line_of_text() -> None:
     assert decode_header(longest[:HEADER_LIMIT_BYTES], "x").version == 10**18
 
 
-@pytest.mark.parametrize("length", range(len(encode(_RECORD))))
-def test_a_file_cut_anywhere_is_refused_and_named(length: int) -> None:
+def test_a_file_cut_anywhere_is_refused_and_named() -> None:
     """A full disk or a power failure leaves the beginning of a file."""
-    with pytest.raises(StateError, match=r"/state/t: .* cut"):
-        decode(encode(_RECORD)[:length], "/state/t")
+    data = encode(_RECORD)
+    for length in range(len(data)):
+        with pytest.raises(StateError, match=r"/state/t: .* cut"):
+            decode(data[:length], "/state/t")
 
 
-@pytest.mark.parametrize("position", range(len(encode(_RECORD))))
-def test_a_flipped_bit_anywhere_is_refused(position: int) -> None:
+def test_a_flipped_bit_anywhere_is_refused() -> None:
     """This includes the header, where it must not be read as another version."""
-    data = bytearray(encode(_RECORD))
-    data[position] ^= 0x40
-    try:
-        record = decode(bytes(data), "/state/t")
-    except StateError:
-        return
-    pytest.fail(f"read as {record}")
+    for position in range(len(encode(_RECORD))):
+        data = bytearray(encode(_RECORD))
+        data[position] ^= 0x40
+        with pytest.raises(StateError):
+            pytest.fail(f"byte {position} changed: read as {decode(bytes(data), '/state/t')}")
 
 
 def test_the_error_for_another_format_names_the_package() -> None:

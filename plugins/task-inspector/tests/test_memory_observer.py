@@ -97,6 +97,7 @@ def test_the_line_that_leaks_is_the_first_one(task: InspectedTask) -> None:
     assert memory.second.share > 0
 
 
+@pytest.mark.matrix
 def test_a_single_look_traces_nothing(task: InspectedTask) -> None:
     """It costs the least, and shows what is held."""
     memory = observed(task, 0.0)
@@ -153,6 +154,7 @@ def test_a_sample_stands_for_all_objects(monkeypatch: pytest.MonkeyPatch) -> Non
     assert seen.types[f"{__name__}.Event"][0] == pytest.approx(len(events), rel=0.2)
 
 
+@pytest.mark.matrix
 def test_a_tuple_that_another_thread_makes_is_not_touched() -> None:
     """CPython raises SystemError in the author's code if a tuple has a second owner when it is complete."""
     ends = threading.Event()
@@ -198,6 +200,7 @@ def test_what_grows_has_the_lines_that_use_it() -> None:
     assert lines_with(Leaking(), "event") == lines_with(None, "events") == lines_with(Slotted(), "events") == ()
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("component", [None, Slotted(), object()])
 def test_a_component_without_attributes_holds_nothing(component: object) -> None:
     """The question may come before the constructor has ended."""

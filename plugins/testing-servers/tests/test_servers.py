@@ -140,6 +140,7 @@ def test_without():
 """
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("ci", "outcome"), [("", "1 skipped"), ("true", "1 error")])
 def test_a_missing_server_is_reported_and_fails_in_ci(tmp_path: Path, ci: str, outcome: str) -> None:
     """A green run without half of its tests would be misleading."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,16 @@ SUITES = sorted(Path(heron_testing.contracts.__path__[0]).rglob("*.py"))
 SKIPS = {"skip", "skipif", "importorskip"}
 
 
+@cache
+def tree_of(suite: Path) -> ast.Module:
+    """Return the syntax tree of a suite."""
+    return ast.parse(suite.read_text())
+
+
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
 def test_only_requires_skips(suite: Path) -> None:
     """A case that is skipped for another reason is a clause of the contract that no driver fulfils."""
-    tree = ast.parse(suite.read_text())
+    tree = tree_of(suite)
     allowed = {
         node
         for function in ast.walk(tree)
@@ -43,7 +50,7 @@ def test_flags_that_skip_are_flags_of_a_family(suite: Path) -> None:
     flags = {flag for base in FAMILIES.values() for flag in capabilities_of(base)}
     asked = [
         argument.value
-        for node in ast.walk(ast.parse(suite.read_text()))
+        for node in ast.walk(tree_of(suite))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "requires"
         for argument in node.args[1:]
         if isinstance(argument, ast.Constant)
@@ -67,8 +74,8 @@ def capabilities_of(base: type[Driver]) -> frozenset[str]:
 @pytest.mark.parametrize("suite", SUITES, ids=lambda path: path.stem)
 def test_every_xfail_has_a_reason(suite: Path) -> None:
     """An expected failure without a reason stays for ever."""
-    calls = [node for node in ast.walk(ast.parse(suite.read_text())) if isinstance(node, ast.Attribute)]
-    named = [node for node in ast.walk(ast.parse(suite.read_text())) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(tree_of(suite)) if isinstance(node, ast.Attribute)]
+    named = [node for node in ast.walk(tree_of(suite)) if isinstance(node, ast.Call)]
     reasons = [
         node
         for node in named

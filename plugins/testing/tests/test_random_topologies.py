@@ -36,8 +36,8 @@ from heron_testing.random_topologies.simulated import simulated_differences
 from heron_testing.random_topologies.task_memory import TaskMemory
 from heron_testing.random_topologies.values import KINDS, described, value_of
 
-SHORT, LONG = 100, 2_000
-"""How many programs `./dev test` and the recorded suite run: about 6 s and 75 s of a core."""
+SHORT, LONG = 40, 2_060
+"""How many programs `./dev test` and the recorded suite run: about 3 s and 77 s of a core."""
 
 SOAK_MINUTES = float(os.environ.get("HERON_SOAK_MINUTES", "10"))
 

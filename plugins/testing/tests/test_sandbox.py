@@ -94,6 +94,7 @@ def test_a_relative_path_needs_the_folder_of_the_programs(tmp_path: Path) -> Non
         Sandbox(tmp_path).start("words.py")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("absent", ["heron_cli", "psutil"])
 def test_the_extra_is_named_if_it_is_not_installed(absent: str) -> None:
     """The test kit works without the command; only a sandbox needs it."""
@@ -103,7 +104,14 @@ def test_the_extra_is_named_if_it_is_not_installed(absent: str) -> None:
     assert ran.stderr.splitlines()[-1].removeprefix("heron.errors.") == needs
 
 
-@pytest.mark.parametrize("words", [("--version",), ("list", "--json"), ("status", "nothing"), ("run",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status", "nothing"),
+        *(pytest.param(words, marks=pytest.mark.matrix) for words in (("--version",), ("list", "--json"), ("run",))),
+    ],
+    ids=" ".join,
+)
 def test_a_forked_command_does_what_a_new_interpreter_does(tmp_path: Path, words: tuple[str, ...]) -> None:
     """A variable for the interpreter makes the difference."""
     ended = []

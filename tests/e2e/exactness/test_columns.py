@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from heron_testing.sandbox import Sandbox
 
 
-NUMBERS, ROWS = 2_000, 100
+NUMBERS, ROWS = 1_000, 100
 ROW_FAILS, COLUMN_FAILS = 250, 777
 
 
@@ -76,7 +76,6 @@ def test_columns_arrive_once_without_acks(sandbox: Sandbox) -> None:
     assert report.components["rows"].executed == report.components["columns"].executed == 700
 
 
-@pytest.mark.starts_nothing
 def test_the_simulator_gives_the_same(sandbox: Sandbox) -> None:
     """In one process, with the same replays."""
     run = sandbox.start("mixed_columns.py", "--simulate", args=("--numbers", str(NUMBERS)))

@@ -75,13 +75,14 @@ class Scenario:
         (root / "profiles" / "here.yaml").write_text(PROFILE.format(root=root), encoding="utf-8")
         (root / "words.py").write_text(TOPOLOGY, encoding="utf-8")
         self.root = root
+        self._profile = load_profile("here", Drivers().resolve, config_path=root / "profiles")  # which takes a while
         self._loaded: LoadedTopology
         with LoadingTopology(str(root / "words.py"), ()) as loading:
             self._loaded = loading.result()
 
     def environment(self) -> Environment:
         """Open the environment, as each command does."""
-        return open_environment(load_profile("here", Drivers().resolve, config_path=self.root / "profiles"))
+        return open_environment(self._profile)
 
     def submit(self) -> None:
         """Submit the topology, detached."""

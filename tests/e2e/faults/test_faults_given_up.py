@@ -58,7 +58,7 @@ def test_tuples_for_a_task_that_is_given_up_wait_until_it_restarts(sandbox: Sand
 
     (run.out / "cured").touch()
     sandbox.output_of("restart", "given_up", str(task["container_id"]))
-    wait_until(lambda: seen(run, "fragile") > 1000, 60.0, "the waiting tuples, and more")
+    wait_until(lambda: seen(run, "fragile") > 500, 60.0, "the waiting tuples, and more")
     wait_until(lambda: not culprit(), 60.0, "no culprit")
     assert the_task(sandbox.status("given_up"))["state"] == "running"
     sandbox.output_of("kill", "given_up")

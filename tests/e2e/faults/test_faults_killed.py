@@ -101,14 +101,14 @@ def killed_for(run: HeronRun, place: Place, duration_s: float, every_s: float) -
 
 @pytest.mark.guarantee
 def test_a_process_that_is_killed_repeatedly_comes_back(sandbox: Sandbox) -> None:
-    """Ten kills a second for 6 s are above the restart limit; the process is back within one back-off.
+    """Ten kills a second for 4 s are above the restart limit; the process is back within one back-off.
 
     Guarantee: a process that is killed again and again comes back.
     """
     settings = ("heron.executor.restart.backoff.max.s=1", "heron.executor.restart.limit=2")
     lines = Lines(sandbox, *(word for each in settings for word in ("--set", each)))
     lines.flow("the start")
-    assert killed_for(lines.run, STMGR_1, 6.0, 0.1) > 3
+    assert killed_for(lines.run, STMGR_1, 4.0, 0.1) > 2
     lines.flow("the last death")
     lines.finish()
 

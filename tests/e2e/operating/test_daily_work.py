@@ -78,13 +78,28 @@ class Follower:
 
 
 @pytest.mark.guarantee
-def test_status_metrics_and_logs_of_a_running_topology(sandbox: Sandbox) -> None:
-    """Status, metrics and logs, as text and as JSON; wrong requests are refused with the valid values.
+def test_a_running_topology_is_shown_paused_and_waited_for(sandbox: Sandbox) -> None:
+    """One topology for all questions: as it runs, during a pause in which processes die, and without its manager.
 
     Guarantee: `status`, `metrics` and `logs` show a running topology, follow it to its end, and refuse foreign
     keys.
+
+    Guarantee: a pause survives the death of any process.
+
+    Guarantee: commands wait for an absent topology manager, and say that data flows on.
     """
     run = running(sandbox)
+    shows_status_metrics_and_logs(sandbox, run)
+    refuses_wrong_keys(sandbox)
+    assert calls(run) == ["initialize"]
+    keeps_a_pause(sandbox, run)
+    waits_for_an_absent_topology_manager(sandbox)
+    followers_end_with_the_topology(sandbox, run)
+    assert not [call for call in calls(run) if call.startswith("asked")]
+
+
+def shows_status_metrics_and_logs(sandbox: Sandbox, run: HeronRun) -> None:
+    """As text and as JSON; wrong requests are refused with the valid values."""
     up = processes(sandbox)
     assert {pid for (_, name), pid in up.items() if name.startswith(("numbers", "count"))} == {
         each.pid for each in run.processes("instance")
@@ -111,9 +126,6 @@ def test_status_metrics_and_logs_of_a_running_topology(sandbox: Sandbox) -> None
     lines = [json.loads(line) for line in sandbox.output_of("logs", "pausing", "--task", "3", "--json").splitlines()]
     assert {line["who"] for line in lines} == {"count/3"}
     assert "(nearest: 'pausing'); running: 'pausing'" in sandbox.output_of("status", "pausin", code=2)
-    refuses_wrong_keys(sandbox)
-    assert calls(run) == ["initialize"]
-    followers_end_with_the_topology(sandbox, run)
 
 
 def refuses_wrong_keys(sandbox: Sandbox) -> None:
@@ -147,13 +159,8 @@ def followers_end_with_the_topology(sandbox: Sandbox, run: HeronRun) -> None:
     assert "the topology is finished" in sandbox.output_of("logs", "pausing")
 
 
-@pytest.mark.guarantee
-def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
-    """The pause is in the plan, so it survives topology manager, stream manager and spout.
-
-    Guarantee: a pause survives the death of any process.
-    """
-    run = running(sandbox)
+def keeps_a_pause(sandbox: Sandbox, run: HeronRun) -> None:
+    """The pause is in the plan, so it survives topology manager, stream manager and spout."""
     assert sandbox.output_of("deactivate", "pausing").strip() == "pausing is paused"
     assert sandbox.output_of("deactivate", "pausing").strip() == "pausing was paused already"
     run.until(lambda: len(calls(run)) == 2, "the spout hears of it")
@@ -174,9 +181,26 @@ def test_a_pause_survives_the_death_of_any_process(sandbox: Sandbox) -> None:
     assert sandbox.output_of("activate", "pausing").strip() == "pausing was running already"
     run.until(lambda: calls(run)[4:] == ["activate"], "the spout goes on")
     wait_until_grown(lambda: sandbox.status("pausing")["components"][0]["emitted"], 30.0, "more tuples")
-    (run.out / "stop").touch()
-    run.finished()
-    assert not [call for call in calls(run) if call.startswith("asked")]
+
+
+def waits_for_an_absent_topology_manager(sandbox: Sandbox) -> None:
+    """The command waits for its time limit, then says that data flows on."""
+    up = processes(sandbox)
+    executor = psutil.Process(up[0, "executor"])
+    executor.suspend()  # so that it is not restarted
+    psutil.Process(up[0, "tmanager"]).kill()
+    error = sandbox.output_of("status", "pausing", "--timeout", "1", code=1)
+    assert "its topology manager is being restarted; data flows on; given up after 1 s" in error
+    assert "being restarted" in sandbox.output_of("deactivate", "pausing", "--timeout", "1", code=1)
+    threading.Timer(1.0, executor.resume).start()
+    assert sandbox.status("pausing")["state"] == "running"
+    up = processes(sandbox)
+    tmanager = psutil.Process(up[0, "tmanager"])
+    tmanager.suspend()
+    assert "did not answer: nothing came within" in sandbox.output_of("metrics", "pausing", "--timeout", "1", code=1)
+    tmanager.send_signal(signal.SIGCONT)
+    sandbox.output_of("deactivate", "pausing")
+    sandbox.output_of("activate", "pausing")
 
 
 def test_commands_wait_for_a_starting_topology(sandbox: Sandbox) -> None:
@@ -210,30 +234,3 @@ def test_a_container_is_restarted_and_nothing_is_lost(sandbox: Sandbox) -> None:
     last = processes(sandbox, "journal")
     assert not {key for key in after if last[key] == after[key]}
     lines.finish()
-
-
-@pytest.mark.guarantee
-def test_commands_wait_for_an_absent_topology_manager(sandbox: Sandbox) -> None:
-    """The command waits for its time limit, then says that data flows on.
-
-    Guarantee: commands wait for an absent topology manager, and say that data flows on.
-    """
-    run = running(sandbox)
-    up = processes(sandbox)
-    executor = psutil.Process(up[0, "executor"])
-    executor.suspend()  # so that it is not restarted
-    psutil.Process(up[0, "tmanager"]).kill()
-    error = sandbox.output_of("status", "pausing", "--timeout", "1", code=1)
-    assert "its topology manager is being restarted; data flows on; given up after 1 s" in error
-    assert "being restarted" in sandbox.output_of("deactivate", "pausing", "--timeout", "1", code=1)
-    threading.Timer(1.0, executor.resume).start()
-    assert sandbox.status("pausing")["state"] == "running"
-    up = processes(sandbox)
-    tmanager = psutil.Process(up[0, "tmanager"])
-    tmanager.suspend()
-    assert "did not answer: nothing came within" in sandbox.output_of("metrics", "pausing", "--timeout", "1", code=1)
-    tmanager.send_signal(signal.SIGCONT)
-    sandbox.output_of("deactivate", "pausing")
-    sandbox.output_of("activate", "pausing")
-    (run.out / "stop").touch()
-    run.finished()

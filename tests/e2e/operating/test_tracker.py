@@ -15,6 +15,7 @@ from heron_testing.waiting import wait_until
 from tracker_process import TrackerProcess
 
 if TYPE_CHECKING:
+    from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
 
 FAR = """
@@ -70,6 +71,8 @@ def test_the_tracker_follows_topologies_of_two_clusters(sandbox: Sandbox) -> Non
     """One name in both: each has its own values. A killed task is an event; the end of one leaves the other.
 
     Guarantee: the tracker follows topologies of several clusters, by its API and Heron's.
+
+    Guarantee: the history of the tracker outlives tracker and topology.
     """
     two_profiles(sandbox)
     near = sandbox.start("steady.py")
@@ -101,8 +104,27 @@ def test_the_tracker_follows_topologies_of_two_clusters(sandbox: Sandbox) -> Non
     wait_until(lambda: tracker.state("local", "steady") in {"", "finished"}, 30.0, "the end in the list")
     assert tracker.state("far", "steady") == "running"
     assert live(tracker, places["far"])
+    outlives_tracker_and_topology(sandbox, tracker, far, places["far"])
+
+
+def outlives_tracker_and_topology(sandbox: Sandbox, tracker: TrackerProcess, far: HeronRun, place: str) -> None:
+    """A second tracker shows what the first one has recorded, also after the end of the topology."""
+
+    def rates(of: TrackerProcess) -> list[float]:
+        found = of.get(f"{place}/history?component=numbers&metric=emit-count")
+        assert found["error"] == ""
+        return [point["value"] for series in found["series"] for point in series["points"]]
+
+    wait_until(lambda: sum(rate > 0 for rate in rates(tracker)) >= 3, 60.0, "three seconds with tuples")
+    tracker.run.process.terminate()
+    assert tracker.run.wait(20.0) == 0, tracker.run.all_output
     (far.out / "stop").touch()
     far.finished()
+    second = TrackerProcess(sandbox, "--profile", "far")
+    wait_until(lambda: second.state("far", "steady") in {"", "finished"}, 30.0, "the end")
+    recorded = rates(second)
+    assert sum(rate > 0 for rate in recorded) >= 3
+    assert all(0 <= rate < 100_000 for rate in recorded)
 
 
 def test_a_state_manager_that_is_away_stops_only_the_list_of_its_cluster(sandbox: Sandbox) -> None:
@@ -127,34 +149,6 @@ def test_a_state_manager_that_is_away_stops_only_the_list_of_its_cluster(sandbox
     wait_until(lambda: not away(), 30.0, "the cluster that is back")
     (run.out / "stop").touch()
     run.finished()
-
-
-@pytest.mark.guarantee
-def test_the_history_outlives_the_tracker_and_the_topology(sandbox: Sandbox) -> None:
-    """A second tracker shows what the first one has recorded, also after the end of the topology.
-
-    Guarantee: the history of the tracker outlives tracker and topology.
-    """
-    run = sandbox.start("steady.py")
-    tracker = TrackerProcess(sandbox)
-    place = "/api/v1/clusters/local/topologies/steady"
-
-    def rates(of: TrackerProcess) -> list[float]:
-        found = of.get(f"{place}/history?component=numbers&metric=emit-count")
-        assert found["error"] == ""
-        return [point["value"] for series in found["series"] for point in series["points"]]
-
-    wait_until(lambda: tracker.state("local", "steady") == "running", 60.0, "the topology")
-    wait_until(lambda: sum(rate > 0 for rate in rates(tracker)) >= 3, 60.0, "three seconds with tuples")
-    tracker.run.process.terminate()
-    assert tracker.run.wait(20.0) == 0, tracker.run.all_output
-    (run.out / "stop").touch()
-    run.finished()
-    second = TrackerProcess(sandbox)
-    wait_until(lambda: second.state("local", "steady") in {"", "finished"}, 30.0, "the end")
-    recorded = rates(second)
-    assert sum(rate > 0 for rate in recorded) >= 3
-    assert all(0 <= rate < 100_000 for rate in recorded)
 
 
 def test_a_client_that_never_reads_costs_the_others_nothing(sandbox: Sandbox) -> None:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 TRENDS, RECOMMENDATIONS, SESSIONS = EXAMPLE_TABLES
 
 
-@pytest.mark.parametrize(
-    "options", [(), pytest.param(("--simulate",), marks=pytest.mark.starts_nothing)], ids=["heron", "simulator"]
-)
+@pytest.mark.parametrize("options", [(), ("--simulate",)], ids=["heron", "simulator"])
 def test_recommendations_are_those_of_a_recount(sandbox: Sandbox, tmp_path: Path, options: tuple[str, ...]) -> None:
     """The join, the sets of customers and the order of the table, in windows that begin before the data."""
     printed = printed_by(sandbox, RECOMMENDATIONS, tmp_path, *options)
@@ -25,9 +23,7 @@ def test_recommendations_are_those_of_a_recount(sandbox: Sandbox, tmp_path: Path
     assert len(printed) > 30
 
 
-@pytest.mark.parametrize(
-    "options", [(), pytest.param(("--simulate",), marks=pytest.mark.starts_nothing)], ids=["heron", "simulator"]
-)
+@pytest.mark.parametrize("options", [(), ("--simulate",)], ids=["heron", "simulator"])
 def test_sessions_are_those_of_a_recount(sandbox: Sandbox, tmp_path: Path, options: tuple[str, ...]) -> None:
     """Sessions over three files, and hours of sessions, which close later than they end."""
     printed = printed_by(sandbox, SESSIONS, tmp_path, *options)

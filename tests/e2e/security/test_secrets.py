@@ -25,12 +25,23 @@ _DRIVER = "heron_statemgr_localfs.state_manager:LocalFsStateManager"
 
 
 @pytest.mark.guarantee
-def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: Sandbox) -> None:
+def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A run in three containers: its command lines, environments, logs, readable files and ports.
 
+    One password is from a variable and one from a file, for drivers that log theirs in every process.
+
     Guarantee: no secret of a topology is visible, and no foreign connection is accepted.
+
+    Guarantee: passwords of drivers are in private files only.
     """
-    run = sandbox.start("steady.py")
+    passwords = ["hunter2-by-variable", "hunter2-by-file"]
+    monkeypatch.setenv("STATE_PASSWORD", passwords[0])
+    file = sandbox.root / "password"
+    file.touch(mode=0o600)
+    file.write_text(passwords[1] + "\n", encoding="utf-8")
+    run = sandbox.start("steady.py", "--config-path", str(talkative(sandbox, monkeypatch, file)))
     run.until((run.out / "progress").exists, "the first counts")
     state = open_driver(
         DriverRef("statemgr", "localfs", _DRIVER, {"root": str(sandbox.home / ".heron" / "state")}), StateManager
@@ -51,31 +62,13 @@ def test_no_secret_is_visible_and_no_foreign_connection_is_accepted(sandbox: San
             reader.change_state("killed", 5.0)
         assert reader.status(5.0).state == "running"
     secrets = [pair.secret for pair in (keys.server, keys.member, keys.control, keys.reader)]
-    _look_for(secrets, sandbox, _processes(run), {"steady", "tmanager.json", "stmgr.json", "metricsmgr.json"})
-    (run.out / "stop").touch()
-    run.finished()
-    assert files_with(secrets, sandbox.root) == []
-
-
-@pytest.mark.guarantee
-def test_passwords_of_drivers_are_in_private_files_only(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One password from a variable and one from a file, for drivers that log theirs in every process.
-
-    Guarantee: passwords of drivers are in private files only.
-    """
-    secrets = ["hunter2-by-variable", "hunter2-by-file"]
-    monkeypatch.setenv("STATE_PASSWORD", secrets[0])
-    file = sandbox.root / "password"
-    file.touch(mode=0o600)
-    file.write_text(secrets[1] + "\n", encoding="utf-8")
-    run = sandbox.start("steady.py", "--config-path", str(talkative(sandbox, monkeypatch, file)))
-    run.until((run.out / "progress").exists, "the first counts")
     command, *others = _processes(run)
+    _look_for(secrets, sandbox, [command, *others], {"steady", "tmanager.json", "stmgr.json", "metricsmgr.json"})
     assert "STATE_PASSWORD" in command.environ()  # the operator's own file, and the only one
-    _look_for(secrets, sandbox, others, {"password", "cN.json", "tmanager.json", "metricsmgr.json"})
+    _look_for(passwords, sandbox, others, {"password", "cN.json", "tmanager.json", "metricsmgr.json"})
     (run.out / "stop").touch()
     run.finished()
-    assert files_with(secrets, sandbox.root) == [file]
+    assert files_with([*secrets, *passwords], sandbox.root) == [file]
     output = sandbox.log_text("*.log")
     for text in ("state manager signs in with (secret)", "sink signs in with (secret)"):
         assert text in output

@@ -57,11 +57,11 @@ class PartitionSpout(Spout):
     def next_tuple(self) -> None:
         """Emits the next number of each partition; looks for the file now and then."""
         self.calls += 1
-        if self.calls % 25 == 0 and self.stop.exists():
+        if self.calls % 5 == 0 and self.stop.exists():
             self.end()
             return
         # Commands of a test get processor time. time.sleep fails where a test shifts the clock with libfaketime.
-        select.select([], [], [], 0.03)
+        select.select([], [], [], 0.1)
         for partition in self.partitions:
             self.emit([partition, self.positions.add(partition) - 1])
 
@@ -88,7 +88,7 @@ class CountBolt(Bolt):
     def process(self, tup: Tuple) -> None:
         """Counts a number; keeps a mark now and then, which cannot be saved while there is a file ``unpicklable``."""
         partition, number = tup.values
-        if number % 50 == 0:
+        if number % 15 == 0:
             self.marks.put(partition, Mark(number) if not self.unpicklable.exists() else lambda: number)
         self.emit([partition, number, self.counts.add(partition)])
 

@@ -19,10 +19,10 @@ class ColumnPartitionSpout(PartitionSpout):
     def next_tuple(self) -> None:
         """Emits a batch; looks for the file now and then."""
         self.calls += 1
-        if self.calls % 25 == 0 and self.stop.exists():
+        if self.calls % 5 == 0 and self.stop.exists():
             self.end()
             return
-        select.select([], [], [], 0.05)
+        select.select([], [], [], 0.1)
         if self.partitions:
             numbers = [self.positions.add(each) - 1 for each in self.partitions]
             self.emit_columns({"partition": pa.array(self.partitions), "number": pa.array(numbers)})

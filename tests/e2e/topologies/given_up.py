@@ -32,7 +32,7 @@ class NumberSpout(Spout):
         for _ in range(10):
             self.emit([self.number, "x" * 200], tup_id=self.number)
             self.number += 1
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 class SoundBolt(Bolt):

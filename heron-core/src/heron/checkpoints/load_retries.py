@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 
-from heron.clock import monotonic_s
+from heron.clock import monotonic_s, sleep
 from heron.errors import CheckpointError, TornCheckpointError
 
 __all__ = ["LoadRetries"]
@@ -27,12 +26,12 @@ class LoadRetries:
         self,
         limit_s: float,
         stopped: Callable[[], bool],
-        pause: Callable[[float], object] | None = None,
+        pause: Callable[[float], object] = sleep,
         now_s: Callable[[], float] = monotonic_s,
     ) -> None:
         self._limit_s = limit_s
         self._stopped = stopped
-        self._pause = pause or threading.Event().wait
+        self._pause = pause
         self._now_s = now_s
 
     def until_loaded(self, load: Callable[[], bytes]) -> bytes:

@@ -89,7 +89,7 @@ class Executor:
         self._command = command
         self._leaving: dict[str, ContainerProcess] = {}
         self._loaded: dict[str, str] = {}  # the package of each task that has started
-        self._kills = KillCauses(OwnCgroup(), monotonic_s)
+        self._kills = KillCauses(OwnCgroup(context.reactor.machine.root), monotonic_s)
         outputs = ChildOutputs(context.reactor, context.settings.output_max_bytes)
         self._children = Children(self._kills.cause, context.starter, outputs)
         self._key_changes = KeyChanges(
@@ -134,11 +134,12 @@ class Executor:
             StateError: when the state manager cannot watch the location of the topology manager.
         """
         spec = self._context.spec
-        follow_keys = partial(self._key_changes.follow, topology=spec.topology, on_written=self._locations.set_keys)
-        self._locations.watch(self._context.statemgr, spec.topology, follow_keys)
         for name, process in self._processes.items():
             if process.role not in _LAST_TO_START:
                 self._start(name)
+        # While they start: a driver may take long to watch, and they wait for the location anyway.
+        follow_keys = partial(self._key_changes.follow, topology=spec.topology, on_written=self._locations.set_keys)
+        self._locations.watch(self._context.statemgr, spec.topology, follow_keys)
         self._context.reactor.after(_LAST_STARTS_S, self._start_last)
         self._telemetry.events.note("container-started", f"container-{spec.container_id}", attempt=str(spec.attempt))
         self._context.hooks.notify(

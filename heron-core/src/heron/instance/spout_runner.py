@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import TYPE_CHECKING
 
 from heron.api.api_constants import TOPOLOGY_TRACE_ONE_IN
@@ -17,15 +18,16 @@ from heron.clock import monotonic_s
 from heron.driver_kit.signals import Signals
 from heron.errors import HeronError
 from heron.instance.acks.pending_roots import ImmediateAcks, PendingRoots, RootCallbacks
-from heron.instance.metrics.task_time import TimeUse
-from heron.instance.output.emitter import SpoutEmitter
+from heron.instance.metrics.task_time import TaskTime, TimeUse
+from heron.instance.output.emitter import Emitter, SpoutEmitter
 from heron.instance.own_replays import OwnReplays
-from heron.instance.pacing import Backoff, FlushPacer, RootQuota
+from heron.instance.pacing import Backoff, FlushPacer, RootQuota, SourceBacklog
 from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.replay.replay_policy import ReplayPolicy
 from heron.instance.runner import ComponentRunner
 from heron.instance.task import Task
 from heron.instance.user.user_component import SpoutHookCalls, specialise
+from heron.ipc.machine import Machine
 from heron.planner.physical_plan import PhysicalPlan, PlanIndex
 
 if TYPE_CHECKING:  # topologies without checkpoints need not import them
@@ -66,13 +68,16 @@ class SpoutRunner(ComponentRunner):
             self._callbacks.replayer, self._replay_letters = replays.replayer, replays.take_letters
             task.take_letters = self._take_letters
         self._immediate: ImmediateAcks | None = None
-        batch_rows, linger_s = task.settings.batch_rows, task.settings.linger_s
+        linger = task.gateway.linger
+        linger.grow_to(task.settings.queue_target_s / 2)
+        self._source = SourceBacklog(linger)
+        self._awake_s = partial(_awake_s, task.gateway.machine, self.emitter.time)
         if task.tracks_acks:
-            self._quota = RootQuota.of(task.config, batch_rows, linger_s, monotonic_s)
+            self._quota = RootQuota.of(task.config, linger, monotonic_s)
         else:
-            self._quota = RootQuota(math.inf, batch_rows, linger_s, monotonic_s)
+            self._quota = RootQuota(math.inf, linger, monotonic_s)
             self._immediate = ImmediateAcks(component_class, task.metrics, self._callback_failed)
-        self._pacer = FlushPacer(task.gateway.linger)
+        self._pacer = FlushPacer(linger)
         self._poll = Backoff(_SHORTEST_POLL_S, _LONGEST_POLL_S)
         self._backoff = Backoff(_FIRST_BACKOFF_S, _LAST_BACKOFF_S)
         self._quiet = False
@@ -93,7 +98,7 @@ class SpoutRunner(ComponentRunner):
             self._rest_as(TimeUse.THROTTLED, _RESTING_WAIT_S)
         elif not data_out.has_room():
             self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_RESTING_WAIT_S))
-        elif self._quota.must_wait(free := self._free_roots()):
+        elif self._quota.must_wait(free := self._free_roots(), _flush_rows(self.emitter)):
             # Without a free root not even a replay that is due is emitted; only an outcome helps, and wakes the task.
             self._rest_as(TimeUse.ACKS, _RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
         elif self._replays.is_due():
@@ -158,9 +163,8 @@ class SpoutRunner(ComponentRunner):
 
     def _config_changed(self) -> None:
         """`ComponentRunner._config_changed`."""
-        settings = self.task.settings
         if self.task.tracks_acks:
-            self._quota = RootQuota.of(self.task.config, settings.batch_rows, settings.linger_s, monotonic_s)
+            self._quota = RootQuota.of(self.task.config, self.task.gateway.linger, monotonic_s)
         self._trace_roots()
 
     def _trace_roots(self) -> None:
@@ -329,6 +333,12 @@ class SpoutRunner(ComponentRunner):
     def _flush_paced(self) -> None:
         """Flushes if the linger is over, or if the spout emits nothing more; keeps a distance between two flushes."""
         now_s = monotonic_s()
+        if self._quiet or not self.emitter.overflowed:  # the last call has emitted nothing
+            self._source.ran_dry(now_s)
+        else:
+            self._source.look_if_due(now_s, self._awake_s)
+        if self.emitter.overflowed:
+            self._pacer.start_waiting(now_s)  # the gateway has flushed, or a batch was full
         pending = self.emitter.pending_rows()
         idle_wait_s = self._pacer.idle_wait_s(now_s)
         if pending and (idle_wait_s <= 0 if self._quiet else self._pacer.linger_is_over(now_s)):
@@ -347,3 +357,14 @@ class SpoutRunner(ComponentRunner):
 
     def _callback_failed(self, doing: str, error: BaseException, tup_id: object) -> None:
         self.user_failed(doing, error, "the task continues", tup_id)
+
+
+def _flush_rows(emitter: Emitter) -> int:
+    """How many rows make a full flush."""
+    return sum(stream.full_limit for stream in emitter.streams.values())
+
+
+def _awake_s(machine: Machine, time: TaskTime) -> float | None:
+    """Seconds so far in which the task had something to emit; None if the system does not tell."""
+    awake_s = machine.awake_s()
+    return None if awake_s is None else awake_s + time.held_up_s()

@@ -10,6 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import zmq
 
@@ -17,9 +18,14 @@ from heron.ipc.wakeup import Wakeup
 
 __all__ = ["REAL_MACHINE", "Machine"]
 
+_SCHEDSTAT = Path("/proc/thread-self/schedstat")
+
 
 class Machine:
     """The machine on which the process runs."""
+
+    root = Path("/")
+    """Below it are the files of the kernel (``proc``, ``sys``)."""
 
     def context(self) -> zmq.Context[zmq.Socket[bytes]]:
         """A new context, which opens sockets."""
@@ -40,6 +46,14 @@ class Machine:
     def pid(self) -> int:
         """The id of the process."""
         return os.getpid()
+
+    def awake_s(self) -> float | None:
+        """Seconds that the calling thread has run or was ready to run so far; None if the kernel does not tell."""
+        try:
+            ran, waited, _ = _SCHEDSTAT.read_bytes().split()
+        except (OSError, ValueError):
+            return None
+        return (int(ran) + int(waited)) / 1e9
 
     def start_thread(self, name: str, run: Callable[[], object]) -> None:
         """Starts a daemon thread that calls `run` once."""

@@ -51,6 +51,8 @@ class QueueCapacity:
             ran_dry: whether the queue was empty at any time in the period.
             largest_bytes: the largest batch that came or left in the period; 0 without a batch.
         """
+        if ran_dry and not largest_bytes and self._exact == self.most_bytes:
+            return  # the task is idle, as most tasks are most of the time
         periods = elapsed_s / PERIOD_S
         if ran_dry:
             self._exact *= 2.0 ** min(periods, _MOST_DOUBLINGS)

@@ -20,6 +20,7 @@ from heron.kernel.process_keys import ProcessKeys
 from heron.kernel.role_process import run_role
 from heron.kernel.role_spec import MetricsmgrSpec, read_spec
 from heron.kernel.settings import EngineSettings
+from heron.metricsmgr.host_metrics import HostMetrics
 from heron.metricsmgr.metrics_manager import MetricsForwarder, MetricsManager
 from heron.metricsmgr.sink_runner import SinkRunner
 from heron.spi.driver import DriverRef
@@ -54,6 +55,7 @@ def collect(
         open_sinks(spec.sinks, settings.metrics_export_s),
         MetricsForwarder(reactor, sockets, executor_endpoint(run_dir, spec.container_id), keys),
         source,
+        HostMetrics(reactor.machine.root),
     )
     reactor.on_readable(inbox, manager.read)
     reactor.every(settings.metrics_export_s, manager.report)

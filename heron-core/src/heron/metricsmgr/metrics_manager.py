@@ -59,8 +59,15 @@ class MetricsForwarder:
 class MetricsManager:
     """Passes each record to every sink and to the topology manager; never waits for a sink."""
 
-    def __init__(self, inbox: Inbox, sinks: Sequence[SinkRunner], forwarder: MetricsForwarder, source: Source) -> None:
-        self._host = HostMetrics()
+    def __init__(
+        self,
+        inbox: Inbox,
+        sinks: Sequence[SinkRunner],
+        forwarder: MetricsForwarder,
+        source: Source,
+        host: HostMetrics | None = None,
+    ) -> None:
+        self._host = host or HostMetrics()
         self._inbox = inbox
         self._sinks = sinks
         self._forwarder = forwarder

@@ -42,6 +42,7 @@ from heron.state_nodes.plans import encode_plan
 from heron_testing.builders import physical_plan, spout, topology
 from heron_testing.fake_clock import FakeClock
 from parts import data_frame, instance_spec, tuple_segment
+from parts.watched_machine import WatchedMachine
 
 pytestmark = pytest.mark.leaks_nothing
 
@@ -112,7 +113,8 @@ class Site:
         container_dir(self.run_dir, 1).mkdir()
         spec = instance_spec("spout", 7, incarnation=2, run_dir=str(self.run_dir))
         settings = EngineSettings(link_window_bytes=4096, long_call_s=long_call_s)
-        self.gateway = Gateway(spec, settings, self._opened)
+        self.machine = WatchedMachine()
+        self.gateway = Gateway(spec, settings, self._opened, self.machine)
         self.sockets = SocketContext(max_frame_bytes=-1)
         self.hub = self.sockets.hub(registration_endpoint(self.run_dir, 1))
         self.hellos: list[pb.InstanceHello] = []
@@ -225,6 +227,16 @@ def test_commands_and_data_reach_the_task_thread_in_order(site: Site) -> None:
     assert site.command() == ReportSeen(pb.TASK_PHASE_ENDED)
     site.gateway.data_in.consume(50)
     assert parse_credit(receive(channel)) == (0, 50)
+
+
+def test_an_idle_task_sleeps(site: Site) -> None:
+    """Until something arrives; then each tenth of a second is looked at, for the capacity of its queues."""
+    channel, waits_ms = site.session(1), site.machine.waits_ms
+    until(lambda: (waits_ms[-1] or 0) > 10_000)
+    before = len(waits_ms)
+    channel.send(frame_header(FrameKind.DATA, 1, 1) + b"x" * 50)
+    until(lambda: len(waits_ms) > before + 1 and (waits_ms[-1] or 0) > 10_000)
+    assert any(0 < (each or 0) <= 100 for each in waits_ms[before:])
 
 
 def test_output_leaves_under_credit_and_waits_for_a_session(site: Site) -> None:

@@ -268,7 +268,9 @@ class It(LocalFsStateManager):
 """
 
 
-@pytest.mark.parametrize("method", ["get", "list", "close", "check"])
+@pytest.mark.parametrize(
+    "method", ["get", *(pytest.param(each, marks=pytest.mark.matrix) for each in ("list", "close", "check"))]
+)
 def test_a_driver_that_raises_is_named_and_the_rest_is_shown(
     profiles: Path, tmp_path: Path, install: Install, method: str
 ) -> None:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
+from collections.abc import Mapping
 from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UnreachableError
-from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Refusal, described, is_passing
+from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Option, Refusal, described, is_passing
 from heron_connector_kafka.outgoing import Outgoing
 from heron_connector_kafka.transactions import PRODUCER_OPTIONS
 
 __all__ = ["ImmediateWriter"]
 
 _CLOSE_S = 5.0
+_POLL_S = 0.01  # between the questions what has failed; one takes as long as two records
+_OPTIONS: Mapping[str, Option] = {**PRODUCER_OPTIONS, "delivery.report.only.error": True}
 
 
 class ImmediateWriter:
@@ -28,6 +31,7 @@ class ImmediateWriter:
         self._producer: Producer | None = None
         self._failed: deque[Outgoing] = deque()
         self._trouble: KafkaError | None = None
+        self._poll_s = 0.0
 
     def put(self, record: Outgoing) -> None:
         """Hand a record to the client; waits while its queue is full.
@@ -36,10 +40,12 @@ class ImmediateWriter:
             ConnectorError: when the cluster has refused records for good.
         """
         if self._producer is None:
-            self._producer = self._cluster.producer(PRODUCER_OPTIONS, self._refusal)
+            self._producer = self._cluster.producer(_OPTIONS, self._refusal)
         try:
             self._send(self._producer, record)
-            self._producer.poll(0)
+            if (now_s := monotonic_s()) >= self._poll_s:
+                self._poll_s = now_s + _POLL_S
+                self._producer.poll(0)
         except KafkaException as error:
             raise self._refused(error) from error
         if self._trouble is not None or self._refusal.error is not None:
@@ -56,7 +62,7 @@ class ImmediateWriter:
         if self._producer is None and not self._failed:
             return
         if self._producer is None:
-            self._producer = self._cluster.producer(PRODUCER_OPTIONS, self._refusal)
+            self._producer = self._cluster.producer(_OPTIONS, self._refusal)
         try:
             waiting = self._flushed(self._producer)
         except KafkaException as error:

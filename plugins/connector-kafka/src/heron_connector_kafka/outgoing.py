@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, Message, Producer
 __all__ = ["Outgoing", "decoded", "encoded"]
 
 _ROOM_S = 0.2
+_ANY_PARTITION = -1  # the client chooses
 
 Hear: TypeAlias = Callable[[KafkaError | None, Message], None]
 
@@ -28,9 +29,12 @@ class Outgoing(msgspec.Struct, array_like=True, frozen=True, gc=False):
         headers: Any = list(self.headers) if self.headers else None  # the stub has the forms of consumers, too
         while True:
             try:
-                producer.produce(
-                    topic, self.value, self.key, on_delivery=hear, timestamp=self.timestamp_ms, headers=headers
-                )
+                if headers or self.timestamp_ms:
+                    producer.produce(
+                        topic, self.value, self.key, on_delivery=hear, timestamp=self.timestamp_ms, headers=headers
+                    )
+                else:  # each keyword would take 0.2 µs
+                    producer.produce(topic, self.value, self.key, _ANY_PARTITION, hear)
             except BufferError:
                 producer.poll(_ROOM_S)
             else:

@@ -82,7 +82,7 @@ class PartitionReader:
         self._refusal = Refusal()
         self._consumer: Consumer | None = None
         self._reads_committed = True
-        self._records: list[Record] = []
+        self._taken: Sequence[Message] = ()
         self._ended_at: int | None = None  # where the broker said that nothing follows
         self._waited = False  # in vain, since the broker's last answer
         self._answered = False
@@ -96,7 +96,14 @@ class PartitionReader:
         return self._id, self._offset
 
     def read(self, limit: int) -> Sequence[Record] | None:
-        """`Reader.read`. Waits up to 3 s for a broker's answer, once; while a broker is away there is nothing now.
+        """`Reader.read`; waits and raises as `take`."""
+        messages = self.take(limit)
+        return None if messages is None else [self._record_of(each) for each in messages]
+
+    def take(self, limit: int) -> Sequence[Message] | None:
+        """The next records as the client has them, as `Reader.read` gives elements.
+
+        Waits up to 3 s for a broker's answer, once; while a broker is away there is nothing now.
 
         Raises:
             ConnectorError: when the offset is out of range, the topic is gone or was created again, or the cluster
@@ -109,24 +116,24 @@ class PartitionReader:
             self._drop()
         consumer = self._opened()
         try:
-            self._take(self._messages(consumer, limit))
+            self._keep(self._messages(consumer, limit))
         except KafkaException as error:
             self._drop()
             raise self._failed(described(error)) from error
-        trouble = None if self._records else self._trouble or self._refusal.error
+        trouble = None if self._taken else self._trouble or self._refusal.error
         if (other := self._other_topic(begin, trouble)) is not None:
             self._go_to(other, begin)
         elif trouble is not None:
             story = self._story(consumer, trouble)
             self._drop()
             raise self._failed(story)
-        if not self._records and self._end is not None and self._offset >= self._end:
+        if not self._taken and self._end is not None and self._offset >= self._end:
             return None
-        return self._records
+        return self._taken
 
     def position_of(self, index: int) -> tuple[str, int]:
         """`PlacedReader.position_of`."""
-        return self._id, self._records[index].offset
+        return self._id, _offset_of(self._taken[index])
 
     def backlog(self) -> float | None:
         """`MeasuredReader.backlog`. It counts offsets, so gaps of compaction and transactions count too."""
@@ -150,13 +157,13 @@ class PartitionReader:
         Raises:
             ConnectorError: when the cluster refuses the question.
         """
-        if not self._records and (trouble is None or trouble.code() not in _OF_TOPICS):
+        if not self._taken and (trouble is None or trouble.code() not in _OF_TOPICS):
             return None
         trusted_s = _TRUSTED_S if self._is_confirmed and trouble is None else 0.0
         try:
             found = self._watch.id_of(self._topic, trusted_s, _WAIT_S)
         except KafkaException as error:
-            if not self._records:
+            if not self._taken:
                 return None  # the trouble says it
             self._go_back(begin)
             if is_passing(error.args[0]) or error.args[0].code() in _OF_TOPICS:
@@ -187,7 +194,7 @@ class PartitionReader:
 
     def _go_back(self, offset: int) -> None:
         """What was fetched does not count."""
-        self._records = []
+        self._taken = ()
         self._offset = offset
         self._drop()
 
@@ -220,29 +227,36 @@ class PartitionReader:
         _, high = consumer.get_watermark_offsets(TopicPartition(self._topic, self._number), cached=True)
         return self._ended_at != self._offset < high
 
-    def _take(self, messages: Sequence[Message]) -> None:
-        records: list[Record] = []
-        self._records = records
-        topic, number, end = self._topic, self._number, self._end  # a source spends most of its time in this loop
-        for message in messages:
-            offset = message.offset()
-            if (error := message.error()) is not None:
-                self._hear(error, offset)
-                if self._trouble is not None:
-                    break  # the next `read` fetches again what follows
-                continue
-            assert offset is not None  # noqa: S101  # a record has one
-            if end is not None and offset >= end:
-                self._offset = end
-                break
-            kind, milliseconds = message.timestamp()
-            time_s = milliseconds / 1000 if kind else 0.0
-            headers: Any = message.headers()  # pairs; the stub's other forms are those of producers
-            pairs = tuple(headers) if headers else ()
-            records.append(Record(topic, number, offset, time_s, message.key(), message.value(), pairs))
-        if records:
-            self._offset = max(self._offset, records[-1].offset + 1)
+    def _keep(self, messages: Sequence[Message]) -> None:
+        """Takes the records among the messages up to the first trouble; the next `take` fetches again what follows."""
+        kept = [each for each in messages if each.error() is None]  # a source spends most of its time with these
+        if len(kept) < len(messages):
+            kept = self._heard(messages)
+        if self._end is not None and kept and _offset_of(kept[-1]) >= self._end:
+            kept = [each for each in kept if _offset_of(each) < self._end]
+            self._offset = self._end
+        self._taken = kept
+        if kept:
+            self._offset = max(self._offset, _offset_of(kept[-1]) + 1)
             self._answered, self._waited = True, False
+
+    def _heard(self, messages: Sequence[Message]) -> list[Message]:
+        records: list[Message] = []
+        for message in messages:
+            if (error := message.error()) is None:
+                records.append(message)
+                continue
+            self._hear(error, message.offset())
+            if self._trouble is not None:
+                break
+        return records
+
+    def _record_of(self, message: Message) -> Record:
+        kind, milliseconds = message.timestamp()
+        time_s = milliseconds / 1000 if kind else 0.0
+        headers: Any = message.headers()  # pairs; the stub's other forms are those of producers
+        pairs = tuple(headers) if headers else ()
+        return Record(self._topic, self._number, _offset_of(message), time_s, message.key(), message.value(), pairs)
 
     def _hear(self, error: KafkaError, offset: int | None) -> None:
         if error.code() == KafkaError._PARTITION_EOF:
@@ -282,3 +296,9 @@ class PartitionReader:
         if self._consumer is not None:
             self._consumer.close()
             self._consumer = None
+
+
+def _offset_of(message: Message) -> int:
+    offset = message.offset()
+    assert offset is not None  # noqa: S101  # a record has one
+    return offset

@@ -14,7 +14,7 @@ from heron_connector_kafka.cluster import LATEST_S, TIMEOUT_S, Cluster, Options,
 from heron_connector_kafka.reader import READER_OPTIONS, PartitionReader, Place
 from heron_connector_kafka.record import Record
 from heron_connector_kafka.topic_watch import TopicWatch
-from heron_streamlet.connectors.sources import Reader, Source
+from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["KafkaSource"]
@@ -110,7 +110,7 @@ class KafkaSource(Source[Record]):
             self._watch.release(self)
         return [_name(each) for each in found]
 
-    def open(self, partition: str, position: object, context: StageContext) -> Reader[Record]:
+    def open(self, partition: str, position: object, context: StageContext) -> PartitionReader:
         """`Source.open`. Does not wait for the cluster.
 
         Raises:

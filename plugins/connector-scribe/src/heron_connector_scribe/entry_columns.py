@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc  # here, because the first call of a client would wait for it
-from numpy.lib.stride_tricks import sliding_window_view
 
 from heron_connector_scribe.entries import Entries, Entry
 from heron_connector_scribe.thrift_frames import Place, log_entries
@@ -28,6 +27,7 @@ _LIST_BYTES = 8  # of it, with the count
 _CATEGORY, _MESSAGE = b"\x0b\x00\x01", b"\x0b\x00\x02"  # the types and numbers of the fields of an entry
 _LENGTH_BYTES = 4
 _FIELD_BYTES = len(_CATEGORY) + _LENGTH_BYTES
+_WORD_BYTES = 8  # which are compared at once; the begin of an entry has at least 10
 _MOST_PLACES = 4  # for each entry, which has two fields of the same type
 _FEWEST = 64  # entries: below, one after the other is quicker
 
@@ -108,11 +108,12 @@ def _bounds(data: npt.NDArray[np.uint8], begin: int, count: int, lead: bytes) ->
     if np.count_nonzero(may_begin) > _MOST_PLACES * count:  # bounds the memory for a hostile frame
         return None
     starts = np.flatnonzero(may_begin) + begin
-    starts = starts[data[starts + 2] == lead[2]]
-    starts = starts[(sliding_window_view(data, len(lead))[starts] == np.frombuffer(lead, np.uint8)).all(axis=1)]
+    words, behind = _at_each_byte(data, "<u8"), len(lead) - _WORD_BYTES
+    for at in (*range(0, behind, _WORD_BYTES), behind):
+        starts = starts[words[starts + at] == int.from_bytes(lead[at : at + _WORD_BYTES], "little")]
     if len(starts) != count or starts[0] != begin:
         return None
-    lengths = data[starts[:, None] + np.arange(len(lead), width)].view(">i4")[:, 0]
+    lengths = _at_each_byte(data, ">i4")[starts + len(lead)]
     stops = starts + width + lengths
     is_chain = lengths.min() >= 0 and stops[-1] == last - 1 and np.array_equal(stops[:-1] + 1, starts[1:])
     if not is_chain or data[stops].any() or data[last]:
@@ -120,6 +121,11 @@ def _bounds(data: npt.NDArray[np.uint8], begin: int, count: int, lead: bytes) ->
     bounds = np.empty(2 * count + 1, np.int32)
     bounds[0], bounds[1::2], bounds[2::2] = begin, starts + width, stops
     return bounds
+
+
+def _at_each_byte(data: npt.NDArray[np.uint8], kind: str) -> npt.NDArray[Any]:
+    """The numbers of a type that begin at each byte."""
+    return np.ndarray(len(data) - np.dtype(kind).itemsize + 1, kind, data, strides=(1,))
 
 
 def _array(kind: pa.DataType, count: int, *buffers: object) -> Any:  # noqa: ANN401  # an array of this type

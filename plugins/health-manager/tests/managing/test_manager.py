@@ -68,6 +68,7 @@ def test_rounds_agree_again_after_a_change_of_the_plan(tmp_path: Path) -> None:
     assert harness.topology.done == [{"split": 6, "count": 12}]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("instants", [range(1, 12)])
 def test_a_successor_repeats_nothing(tmp_path: Path, instants: range) -> None:
     """A health manager that dies every second still acts once: all that it knows is recorded."""
@@ -160,7 +161,13 @@ def test_without_the_control_key_it_says_so_and_advises(tmp_path: Path) -> None:
     assert set(harness.states) == {DecisionState.ADVISED}
 
 
-@pytest.mark.parametrize("error", [AccessError("these are other keys"), RefusedError("the state cannot be divided")])
+@pytest.mark.parametrize(
+    "error",
+    [
+        RefusedError("the state cannot be divided"),
+        pytest.param(AccessError("these are other keys"), marks=pytest.mark.matrix),
+    ],
+)
 def test_a_refusal_is_named_and_not_repeated_at_once(tmp_path: Path, error: HeronError) -> None:
     """Nothing was changed, and the next attempt comes after a while."""
     harness = ManagerHarness(tmp_path, ACT)

@@ -165,6 +165,7 @@ def test_only_the_policy_that_decided_judges_the_effect() -> None:
     assert closed.reason == f"{loop.history[0].reason}; its effect could not be measured"
 
 
+@pytest.mark.matrix
 def test_a_day_with_a_curve_of_load_is_followed_with_few_changes() -> None:
     """From 100 to 1,500 lines/s and back, with 2 % of noise, seen every five minutes."""
     loop = Loop(word_count(800.0, 5, 10), limits=Limits(cool_down_s=60.0, effect_s=600.0))

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from msgspec.structs import replace as replaced
 
 from heron.ipc.documents.status import CheckpointStatus, Culprit, UpdateStatus
@@ -65,6 +66,7 @@ def test_another_run_begins_with_one_event(make_status: MakeStatus) -> None:
     assert [each.kind for each in events_between(make_status(), now)] == ["topology-seen"]
 
 
+@pytest.mark.matrix
 def test_a_hundred_thousand_events_are_bounded_and_counted(observations: Observations, make_status: MakeStatus) -> None:
     """The newest stay, with their numbers; a reader sees how many it has missed."""
     for number in range(200):

@@ -10,6 +10,7 @@ and removes its folder.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -123,7 +124,7 @@ class Sandbox:
             UsageError: when the state has no such topology.
             UnreachableError: when its topology manager does not answer within `timeout_s` seconds.
         """
-        with self._client() as client, client.topology(topology, timeout_s=timeout_s) as remote:
+        with self._client.topology(topology, timeout_s=timeout_s) as remote:
             found: dict[str, Any] = json.loads(encode_status(remote.status()))
         return found
 
@@ -198,11 +199,13 @@ class Sandbox:
         Raises:
             UsageError, UnreachableError: as `status`.
         """
-        with self._client() as client:
-            found: list[dict[str, Any]] = json.loads(msgspec.json.encode(client.metrics(topology, component=component)))
+        rows = self._client.metrics(topology, component=component)
+        found: list[dict[str, Any]] = json.loads(msgspec.json.encode(rows))
         return found
 
+    @functools.cached_property
     def _client(self) -> Client:
+        """Opened once: it reads the metadata of all distributions."""
         heron = self.home / ".heron"
         overrides = {"statemgr.root": str(heron / "state"), "scheduler.root": str(heron / "jobs")}
         return connect("local", overrides=overrides, read_only=True)
@@ -307,6 +310,8 @@ class Sandbox:
             if run.process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     run.process.stdin.close()
+        if "_client" in vars(self):
+            self._client.close()
 
 
 @contextlib.contextmanager

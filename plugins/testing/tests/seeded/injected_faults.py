@@ -9,74 +9,33 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["INJECTED_FAULTS", "InjectedFault", "broken_engine"]
+__all__ = ["INJECTED_FAULTS", "InjectedFault", "broken_engine", "broken_text"]
 
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """A fault in a file of `heron`; `found_at` is the first seed that finds it, from 1, or 0 if none is known."""
+    """A fault in a file of `heron`; `found_at` is a seed that finds it, or 0 if the seeds up to `tried` do not."""
 
     name: str
     file: str
     before: str
     after: str
-    found_at: int = 0
     with_state: bool = True
+    found_at: int = 0
+    tried: int = 0
 
 
 INJECTED_FAULTS = (
     InjectedFault(
-        "a task reports a checkpoint before its state is written",
-        "instance/state/checkpoint_saver.py",
-        "            if job.payloads:\n",
-        '            self._outcomes.append((job, ""))\n            self._on_outcome()\n            if job.payloads:\n',
-    ),
-    InjectedFault(
-        "a leader writes the plan without the version that it has read",
-        "tmanager/state/plan_record.py",
-        "encode_plan(plan), expected=self._version\n",
-        "encode_plan(plan), expected=None\n",
-    ),
-    InjectedFault(
-        "a task processes data from before the last restore",
-        "instance/input/channel_alignment.py",
-        "        if sent_under < since:\n            return Verdict.DROP\n",
-        "",
-        found_at=2,
-    ),
-    InjectedFault(
-        "a bolt saves and forwards the marker of a checkpoint when the first one has arrived",
-        "instance/input/channel_alignment.py",
-        "return number if number and all(",
-        "return number if number and any(",
-        found_at=14,
-    ),
-    InjectedFault(
-        "a stream manager does not notice the frames that a broken connection has lost",
-        "stmgr/peer_hub.py",
-        "self._context.counters.lost_frames += max(0, missing)",
-        "self._context.counters.lost_frames += min(0, max(0, missing))",
-    ),
-    InjectedFault(
-        "a stream manager does not repeat END to a task that has restarted",
-        "stmgr/router.py",
-        "            for marker in self.markers.of(task_id):\n                self._put(task_id, marker)\n",
-        "            pass\n",
-        with_state=False,
-        found_at=5,
-    ),
-    InjectedFault(
-        "the death of a task is not reported as a loss",
-        "stmgr/stream_manager.py",
-        "        self._peers.send_loss(task_id)\n        self._report_loss(task_id)\n",
-        "",
-        found_at=2,
-    ),
-    InjectedFault(
-        "a restored task discards what belongs to its checkpoint",
-        "instance/state/task_checkpoints.py",
-        'component.pre_restore(str(source.number) if source else "")',
-        'component.pre_restore("")',
+        "a checkpoint is complete before its manifest is stored",
+        "tmanager/state/manifest_writer.py",
+        '        error = ""\n        try:\n            self._archive.save_manifest',
+        '        error = ""\n'
+        "        self._outcomes.append((manifest.number, error))\n"
+        "        self._wakeup.wake()\n"
+        "        try:\n"
+        "            self._archive.save_manifest",
+        found_at=1,
     ),
     InjectedFault(
         "a checkpoint is complete although one task has not saved it",
@@ -86,36 +45,126 @@ INJECTED_FAULTS = (
         found_at=1,
     ),
     InjectedFault(
-        "a former leader overwrites the plan of its successor",
-        "tmanager/state/plan_record.py",
-        "        if found > own:\n",
-        "        if found > own + 99:\n",
+        "a topology ends without a checkpoint after the end of its tasks",
+        "tmanager/leader/checkpoint_progress.py",
+        "        return self._complete_after_end and self.is_committed(",
+        "        return self.is_committed(",
+        found_at=1,
     ),
     InjectedFault(
-        "the epochs of two plans are not compared",
-        "planner/physical_plan.py",
-        "return (self.epoch, self.version) < (other.epoch, other.version)",
-        "return self.version < other.version",
+        "a bolt ends when the first task upstream has ended",
+        "instance/input/marker_counter.py",
+        "return self._upstream <= self._ended",
+        "return bool(self._upstream & self._ended)",
+        with_state=False,
+        found_at=1,
     ),
     InjectedFault(
-        "a process takes the messages of a deposed leader",
+        "a restored task drops what was sent since the restore",
+        "instance/input/channel_alignment.py",
+        "        if sent_under < since:\n",
+        "        if sent_under <= since:\n",
+        found_at=2,
+    ),
+    InjectedFault(
+        "a task processes data from before the last restore",
+        "instance/input/channel_alignment.py",
+        "        if sent_under < since:\n            return Verdict.DROP\n",
+        "",
+        found_at=2,
+    ),
+    InjectedFault(
+        "the death of a task is not reported as a loss",
+        "stmgr/stream_manager.py",
+        "        self._peers.send_loss(task_id)\n        self._report_loss(task_id)\n",
+        "",
+        found_at=2,
+    ),
+    InjectedFault(
+        "a restored spout stays ended",
+        "instance/spout_runner.py",
+        "        self._spout_emitter.ending = False\n",
+        "",
+        found_at=2,
+    ),
+    InjectedFault(
+        "a restored task that had ended counts as ended",
+        "tmanager/leader/task_table.py",
+        "entry.state in (TaskState.RUNNING, TaskState.ENDED):",
+        "entry.state is TaskState.RUNNING:",
+        found_at=2,
+    ),
+    InjectedFault(
+        "a task restores the checkpoint before the newest one",
+        "instance/state/task_checkpoints.py",
+        "            return CheckpointId(self._spec.topology_id, plan.complete)\n",
+        "            return CheckpointId(self._spec.topology_id, max(1, plan.complete - 1))\n",
+        found_at=3,
+    ),
+    InjectedFault(
+        "a stream manager does not tell a new leader what its tasks have reported",
+        "stmgr/stream_manager.py",
+        "            tasks=[each for each in self._instances.reports.all() if each not in self._leaving],\n",
+        "            tasks=[],\n",
+        found_at=3,
+    ),
+    InjectedFault(
+        "a report about a checkpoint that a broken connection loses is not repeated",
+        "tmanager/leader/checkpoint_progress.py",
+        "            if self._pending is not None and not self._pending.is_storing:\n"
+        '                self._abandon("")\n'
+        "            self._complete_after_end = self.is_final()\n",
+        "            pass\n",
+        found_at=4,
+    ),
+    InjectedFault(
+        "a restore leaves the checkpoint under way",
+        "tmanager/leader/checkpoint_progress.py",
+        '        self._abandon("")\n        self.restores.order(regions)\n',
+        "        self.restores.order(regions)\n",
+        found_at=4,
+    ),
+    InjectedFault(
+        "a process does not connect again to a leader that it has lost",
         "ipc/locator.py",
-        "        if envelope.epoch < self._epoch:\n",
-        "        if envelope.epoch < 0:\n",
+        "            self._reactor.after(_RECONNECT_S, lambda: self._reconnect(endpoint))\n",
+        "            del endpoint\n",
+        found_at=4,
     ),
     InjectedFault(
-        "a leader does not look whether it has lost its lease",
-        "tmanager/main.py",
-        "        if lease.lost():\n",
-        "        if stop_requested() and lease.lost():\n",
+        "a bolt saves and forwards the marker of a checkpoint when the first one has arrived",
+        "instance/input/channel_alignment.py",
+        "return number if number and all(",
+        "return number if number and any(",
+        found_at=6,
+    ),
+    InjectedFault(
+        "a stream manager does not notice the frames that a broken connection has lost",
+        "stmgr/peer_hub.py",
+        "self._context.counters.lost_frames += max(0, missing)",
+        "self._context.counters.lost_frames += min(0, max(0, missing))",
+        found_at=6,
+    ),
+    InjectedFault(
+        "data that waited for a marker is not read when the checkpoint is saved",
+        "instance/input/channel_alignment.py",
+        "        self.number = number\n        self.open()\n        return now_s",
+        "        self.number = number\n        return now_s",
         found_at=7,
     ),
     InjectedFault(
-        "the roots of a replaced task stay in the ledger, so acks of its tuples count",
-        "stmgr/ack_outcomes.py",
-        "        self._ledgers.pop(task_id, None)\n",
-        "",
-        with_state=False,
+        "a stream manager that was replaced is no loss",
+        "tmanager/leader/restores.py",
+        "        if reported == known:\n",
+        "        if reported.losses == known.losses:\n",
+        found_at=8,
+    ),
+    InjectedFault(
+        "a restored task discards what belongs to its checkpoint",
+        "instance/state/task_checkpoints.py",
+        'component.pre_restore(str(source.number) if source else "")',
+        'component.pre_restore("")',
+        found_at=9,
     ),
     InjectedFault(
         "a spout waits for roots that its former stream manager had",
@@ -131,91 +180,93 @@ INJECTED_FAULTS = (
         "                if outlet is not None:\n                    self._release_all_of(outlet)\n",
         "",
         with_state=False,
+        found_at=20,
     ),
     InjectedFault(
         "the window of a session goes on in the next one",
         "stmgr/outlet.py",
-        """the queued segments wait for the next one.\"\"\"\n        self.window = None\n""",
-        """the queued segments wait for the next one.\"\"\"\n""",
+        'the queued segments wait for the next one."""\n        self.window = None\n',
+        'the queued segments wait for the next one."""\n',
         with_state=False,
+        found_at=20,
     ),
     InjectedFault(
-        "a stream manager takes an older plan",
-        "stmgr/stream_manager.py",
-        "        if self._plan is not None and plan.precedes(self._plan):\n            return\n",
-        "",
+        "a leader writes the plan without the version that it has read",
+        "tmanager/state/plan_record.py",
+        "encode_plan(plan), expected=self._version\n",
+        "encode_plan(plan), expected=None\n",
+        found_at=50,
+    ),
+    InjectedFault(
+        "a former leader overwrites the plan of its successor",
+        "tmanager/state/plan_record.py",
+        "        if found > own:\n",
+        "        if found > own + 99:\n",
+        found_at=50,
+    ),
+    InjectedFault(
+        "a container that died while it stopped starts again",
+        "executor/container_run.py",
+        "spec.container_id > 0 and is_over(statemgr, spec)",
+        "spec.container_id < 0 and is_over(statemgr, spec)",
+        found_at=53,
+    ),
+    InjectedFault(
+        "a leader does not look whether it has lost its lease",
+        "tmanager/main.py",
+        "        if lease.lost():\n",
+        "        if stop_requested() and lease.lost():\n",
+        found_at=59,
+    ),
+    InjectedFault(
+        "a task reports a checkpoint before its state is written",
+        "instance/state/checkpoint_saver.py",
+        "            if job.payloads:\n",
+        '            self._outcomes.append((job, ""))\n            self._on_outcome()\n            if job.payloads:\n',
     ),
     InjectedFault(
         "a leader sends a plan before it is written",
         "tmanager/state/plan_publisher.py",
         "        try:\n            self._store.save_plan(plan)\n",
         "        self._containers.send_to_stmgrs(self._containers.frame_for_stmgrs(_message(plan)))\n"
-        "        try:\n            self._store.save_plan(plan)\n",
+        "        try:\n"
+        "            self._store.save_plan(plan)\n",
     ),
     InjectedFault(
-        "a task restores the checkpoint before the newest one",
-        "instance/state/task_checkpoints.py",
-        "            return CheckpointId(self._spec.topology_id, plan.complete)\n",
-        "            return CheckpointId(self._spec.topology_id, max(1, plan.complete - 1))\n",
-    ),
-    InjectedFault(
-        "a checkpoint is complete before its manifest is stored",
-        "tmanager/state/manifest_writer.py",
-        '        error = ""\n        try:\n            self._archive.save_manifest',
-        '        error = ""\n        self._outcomes.append((manifest.number, error))\n        self._wakeup.wake()\n'
-        "        try:\n            self._archive.save_manifest",
-    ),
-    InjectedFault(
-        "a stream manager that was replaced is no loss",
-        "tmanager/leader/restores.py",
-        "        if reported == known:\n",
-        "        if reported.losses == known.losses:\n",
-        found_at=8,
-    ),
-    InjectedFault(
-        "a bolt ends when the first task upstream has ended",
-        "instance/input/marker_counter.py",
-        "return self._upstream <= self._ended",
-        "return bool(self._upstream & self._ended)",
+        "a stream manager does not repeat END to a task that has restarted",
+        "stmgr/router.py",
+        "            for marker in self.markers.of(task_id):\n                self._put(task_id, marker)\n",
+        "            pass\n",
         with_state=False,
-        found_at=1,
-    ),
-    InjectedFault(
-        "a spout saves its position before it has sent what it emitted",
-        "instance/spout_runner.py",
-        "            number = checkpoints.plan.number\n            self.emitter.flush()\n",
-        "            number = checkpoints.plan.number\n",
-    ),
-    InjectedFault(
-        "a restored task drops what was sent since the restore",
-        "instance/input/channel_alignment.py",
-        "        if sent_under < since:\n",
-        "        if sent_under <= since:\n",
-        found_at=1,
-    ),
-    InjectedFault(
-        "a task processes data whose plan it does not have",
-        "instance/input/channel_alignment.py",
-        "if sent_under > version or self._marked",
-        "if self._marked",
+        tried=20,
     ),
     InjectedFault(
         "a task starts under a plan that does not know of its loss",
         "stmgr/stream_manager.py",
         "return orders is None or handled in orders.losses",
         "return orders is None or handled is not None",
+        tried=25,
+    ),
+    InjectedFault(
+        "a task processes data whose plan it does not have",
+        "instance/input/channel_alignment.py",
+        "if sent_under > version or self._marked",
+        "if self._marked",
+        tried=25,
     ),
     InjectedFault(
         "a report from before a restore counts",
         "tmanager/leader/task_table.py",
         "        if report.restores is not None and report.restores <",
         "        if report.restores is not None and report.restores + 99 <",
+        tried=24,
     ),
     InjectedFault(
         "the topology ends before its last checkpoint is committed",
         "tmanager/leader/checkpoint_progress.py",
         "return complete >= number and not self._uncommitted(complete)",
         "return complete >= number",
+        tried=24,
     ),
     InjectedFault(
         "a task that an update removes does not wait for all of its inputs",
@@ -223,6 +274,7 @@ INJECTED_FAULTS = (
         "return all(self._switched",
         "return any(self._switched",
         with_state=False,
+        tried=24,
     ),
     InjectedFault(
         "an outlet ignores its hard limit",
@@ -230,6 +282,7 @@ INJECTED_FAULTS = (
         "self.full = self.full or taken_bytes > marks.hard_bytes",
         "self.full = False",
         with_state=False,
+        tried=27,
     ),
     InjectedFault(
         "the back pressure of a stream manager that is gone stays",
@@ -237,32 +290,30 @@ INJECTED_FAULTS = (
         "            self._context.pressure.forget(Reporter(inbound.container_id, inbound.incarnation))\n",
         "",
         with_state=False,
+        tried=24,
     ),
     InjectedFault(
-        "a container that died while it stopped starts again",
-        "executor/container_run.py",
-        "spec.container_id > 0 and is_over(statemgr, spec)",
-        "spec.container_id < 0 and is_over(statemgr, spec)",
-        with_state=False,
-    ),
-    InjectedFault(
-        "a report about a checkpoint that a broken connection loses is not repeated",
-        "tmanager/leader/checkpoint_progress.py",
-        "            if self._pending is not None and not self._pending.is_storing:\n"
-        '                self._abandon("")\n            self._complete_after_end = self.is_final()\n',
-        "            pass\n",
+        "a new leader takes the losses that are reported to it for known",
+        "tmanager/leader/restores.py",
+        " or next((e for e in plan.losses if e.container_id == container_id), None)\n",
+        "\n",
+        tried=24,
     ),
 )
+
+
+def broken_text(source: Path, fault: InjectedFault) -> str:
+    """The text of the file of the package at `source`, with the fault."""
+    text = (source / fault.file).read_text(encoding="utf-8")
+    found = text.count(fault.before)
+    if found != 1:
+        message = f"{fault.file}: the place of the fault {fault.name!r} occurs {found} times; change injected_faults.py"
+        raise AssertionError(message)
+    return text.replace(fault.before, fault.after)
 
 
 def broken_engine(folder: Path, source: Path, fault: InjectedFault) -> Path:
     """A copy of the package at `source` with a fault; returns the folder for `PYTHONPATH`."""
     shutil.copytree(source, folder / "heron", ignore=shutil.ignore_patterns("__pycache__"))
-    path = folder / "heron" / fault.file
-    text = path.read_text(encoding="utf-8")
-    found = text.count(fault.before)
-    if found != 1:
-        message = f"{fault.file}: the place of the fault {fault.name!r} occurs {found} times; change injected_faults.py"
-        raise AssertionError(message)
-    path.write_text(text.replace(fault.before, fault.after), encoding="utf-8")
+    (folder / "heron" / fault.file).write_text(broken_text(source, fault), encoding="utf-8")
     return folder

@@ -37,6 +37,7 @@ def simulated(program: str, folder: Path, *words: str) -> subprocess.CompletedPr
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.matrix
 def test_the_wrong_program_of_the_page_is_found_out(tmp_path: Path) -> None:
     """Its counts are not in the state, and its lines are written again; its file is as it was before."""
     (tmp_path / "words.log").write_text("before\n", encoding="utf-8")

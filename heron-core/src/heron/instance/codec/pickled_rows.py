@@ -34,8 +34,8 @@ class _Output(list[bytes]):
     rows: list[bytes] | None = None
     limit_bytes: float = _LOOK_AT_BYTES
 
-    def write(self, data: bytes) -> None:
-        self.append(data)
+    def write(self, data: bytes | pickle.PickleBuffer) -> None:
+        self.append(bytes(data))  # the same object, unless it is a large buffer, such as that of an array
         if len(self) > 1 and sum(map(len, self)) > self.limit_bytes:
             self._look()
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from heron.clock import SystemClock, monotonic_s
 from heron.errors import HeronError, RemoteProtocolError, Violation
+from heron.instance.gateway.busy_periods import BusyPeriods
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
 from heron.instance.inspection.inspection import Inspection, open_installed
@@ -59,7 +60,6 @@ __all__ = ["Gateway"]
 
 _log = logging.getLogger(__name__)
 
-_HELLO_EVERY_S = 0.1  # until a stream manager answers: it may still be starting, or be restarting
 _FRAMES_A_ROUND = 16
 
 
@@ -136,14 +136,18 @@ class Gateway:
         self._registration = self._sockets.client_of(registration_endpoint(run_dir, container_id), eager=False)
         self._metrics = self._sockets.push_to(metricsmgr_endpoint(run_dir, container_id))
         self._reactor.on_readable(self._registration, self._read_registration)
-        self._reactor.on_readable(self._wakeup.fd, self._wakeup.drain)
-        self._reactor.every(_HELLO_EVERY_S, self._send_hello)
-        self._reactor.every(_HELLO_EVERY_S, lambda: self._lock_interval.adapt(self._reactor.late_s))
+        # A hello in each until a stream manager answers: it may still be starting, or be restarting.
+        looks = (self._send_hello, lambda: self._lock_interval.adapt(self._reactor.late_s))
+        self._periods = BusyPeriods(
+            self._reactor, looks, lambda: self._session is not None and self._lock_interval.is_least
+        )
+        self._reactor.on_readable(self._wakeup.fd, self._periods.noting(self._wakeup.drain))
         if self._settings.long_call_s > 0:
             self._long_calls = LongCalls(self._settings.long_call_s)
             self._reactor.every(look_period_s(self._settings.long_call_s), self._look_for_long_call)
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
+        self._periods.begin_if_due()
         self._reactor.run()
         self._lock_interval.restore()
         self._inspection.close()
@@ -200,6 +204,7 @@ class Gateway:
 
     def _read(self) -> None:
         channel = self._channel
+        self._periods.note_event()
         try:
             for _ in range(_FRAMES_A_ROUND):
                 frame = channel.receive() if channel is not None and channel is self._channel else None
@@ -288,6 +293,7 @@ class Gateway:
     def _end_round(self) -> None:
         """Asks to be woken from now on, then sends everything that may be sent."""
         self._wakeup.asleep = True
+        self._periods.begin_if_due()
         if self._session is not None and self._channel is not None:
             now_s = monotonic_s()
             self.data_in.adapt(now_s)

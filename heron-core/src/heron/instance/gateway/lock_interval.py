@@ -32,6 +32,11 @@ class LockInterval:
         self.interval_s = _LEAST_S
         apply(_LEAST_S)
 
+    @property
+    def is_least(self) -> bool:
+        """Whether it cannot fall further."""
+        return self.interval_s == _LEAST_S
+
     def adapt(self, late_s: float) -> None:
         """Sets the interval after the gateway woke `late_s` seconds too late."""
         before_s = self.interval_s

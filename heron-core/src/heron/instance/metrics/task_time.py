@@ -45,6 +45,7 @@ class TimeUse(enum.Enum):
 
 
 _USEFUL = (TimeUse.USER_CPU, TimeUse.USER_BLOCKED, TimeUse.ENGINE)
+_HELD_UP = (TimeUse.ROOM, TimeUse.THROTTLED, TimeUse.ACKS)
 _OF_BOLTS = (*_USEFUL, TimeUse.INPUT, TimeUse.ROOM, TimeUse.PAUSED)
 
 
@@ -107,6 +108,10 @@ class TaskTime:
         """An emit has slept, within the author's code, until there was room."""
         self._since_s += slept_s
         self._waited_s[TimeUse.ROOM] += slept_s
+
+    def held_up_s(self) -> float:
+        """Seconds in which a spout could not emit what it had: it waited for room or acks, or was throttled."""
+        return sum(map(self._waited_s.__getitem__, _HELD_UP))
 
     def uses(self) -> dict[TimeUse, float]:
         """Seconds by use; their sum is the age of the task."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import importlib.metadata
 import json
 import sys
@@ -242,8 +243,23 @@ class _OneDriver(DriverManager[object]):
 
 
 def _installed() -> tuple[importlib.metadata.EntryPoint, ...]:
+    return _entry_points(tuple((folder, _changed_ns(folder)) for folder in sys.path), tuple(sys.meta_path))
+
+
+@functools.lru_cache(maxsize=1)
+def _entry_points(
+    _folders: tuple[tuple[str, int], ...], _finders: tuple[object, ...]
+) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """The entry points of drivers; read again if a folder of modules or a finder has changed. A command asks often."""
     everything = importlib.metadata.entry_points()
     return tuple(each for family in FAMILIES for each in everything.select(group=GROUP_PREFIX + family))
+
+
+def _changed_ns(folder: str) -> int:
+    try:
+        return Path(folder).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:

@@ -94,6 +94,7 @@ def test_following_and_searching_exclude_each_other() -> None:
     assert "give one of them" in str(result.exception)
 
 
+@pytest.mark.matrix
 def test_the_last_ones_of_a_million_lines_are_returned(tmp_path: Path) -> None:
     """A page asks for the last lines of a task that prints all the time."""
     lines = "".join(f"order {number}\n" for number in range(1_000_000))

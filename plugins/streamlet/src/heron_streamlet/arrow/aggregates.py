@@ -104,7 +104,14 @@ class ColumnFold(Fold):
     def merger(self) -> Callable[[Any, Any], Any]:
         """`Fold.merger`."""
         merges = [_MERGES[name] for name in self._parts]
+        if len(merges) == 1:
+            merge = merges[0]
+            return lambda left, right: (merge(left[0], right[0]),)
         return lambda left, right: tuple([merge(*pair) for merge, *pair in zip(merges, left, right, strict=True)])
+
+    def result_of(self) -> Callable[[Any], Any]:
+        """`Fold.result_of`."""
+        return self.result if self.names or len(self._parts) > 1 else operator.itemgetter(0)
 
     def rows(self, batch: pa.RecordBatch, keys: Sequence[str], starts: Times) -> pa.Table:
         """What the aggregates need of a batch: the columns of the key, the start of each row's window, and values."""

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from heron.author_text import short_text
 from heron.errors import UsageError
 from heron_streamlet.arrow.batches import as_batch
-from heron_streamlet.connectors.sources import Reader, Source, matching_files
+from heron_streamlet.connectors.sources import MeasuredReader, Reader, Source, matching_files
 from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["MOST_ROWS", "ROWS", "ColumnSource", "ParquetFiles", "ParquetReader", "check_rows"]
@@ -148,6 +148,10 @@ class _ColumnReader:
         """`Reader.read`."""
         elements = self._reader.read(limit)
         return elements and [as_batch(each, self._what) for each in elements]
+
+    def backlog(self) -> float | None:
+        """`MeasuredReader.backlog`; None if the reader does not know."""
+        return self._reader.backlog() if isinstance(self._reader, MeasuredReader) else None
 
     def close(self) -> None:
         """`Reader.close`."""

@@ -4,5 +4,6 @@ In: a stage, rows of other stages, watermarks. Out: rows for other stages. Engin
 Heron, `heron_engine_spark` in the tasks of Spark.
 
 Reading order: `stage_host` (what an engine provides), `stage_code` (the function of a stage), `keyed_stage` (a stage
-with state), `timers` (when windows close), `early_results`, `total_count` (of what was lost).
+with state), `timers` (when windows close), `paned_stage` (windows without a state for each key), `early_results`,
+`total_count` (of what was lost).
 """

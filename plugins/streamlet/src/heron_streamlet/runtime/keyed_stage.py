@@ -214,9 +214,13 @@ class KeyedStage:
         if watermark_us < END_OF_TIME_US:
             watermark_us -= self._behind_us
         self.watermark_us = max(watermark_us, self.watermark_us)
+        return self.close_due()
+
+    def close_due(self) -> list[OperatorError]:
+        """Give the results of the windows that end before `watermark_us`; return failures."""
         failed: list[OperatorError] = []
-        for key in self.timers.due(watermark_us):
-            for window in self._take_closed(key, watermark_us):
+        for key in self.timers.due(self.watermark_us):
+            for window in self.take_closed(key, self.watermark_us):
                 failed += self.close(key, window)
         return failed
 
@@ -258,7 +262,8 @@ class KeyedStage:
             element = (key, *value) if self.operator.keyed else value[0]
             host.sender(outlet)((element, *times))
 
-    def _take_closed(self, key: object, watermark_us: int) -> list[Any]:
+    def take_closed(self, key: object, watermark_us: int) -> list[Any]:
+        """Take the windows that are closed at this watermark out of the state of a key."""
         try:
             state = self.states.get(key)
         except UsageError:  # an update gave the key to another task

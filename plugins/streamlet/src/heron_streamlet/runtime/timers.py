@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
+from heron_streamlet.windowing.event_time import END_OF_TIME_US
+
 __all__ = ["Timers"]
 
 
@@ -16,6 +18,11 @@ class Timers:
     def __init__(self) -> None:
         self._keys: dict[int, dict[object, None]] = {}
         self._times: list[int] = []
+
+    @property
+    def next_us(self) -> int:
+        """The next time; after every watermark if there is none."""
+        return self._times[0] if self._times else END_OF_TIME_US + 1
 
     def add(self, time_us: int, key: object) -> None:
         """Adds a key."""

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from heron.api import Bolt, ITwoPhaseStatefulComponent, TopologyContext, Tuple, ValueState
+from heron.api import Bolt, ITwoPhaseStatefulComponent, IUpdatable, TopologyContext, Tuple, ValueState
 from heron.clock import Clock, SystemClock
 from heron_streamlet.failures import OperatorError
 from heron_streamlet.runtime.early_results import keyed_stage
+from heron_streamlet.runtime.keyed_stage import KeyedStage
+from heron_streamlet.runtime.paned_stage import PanedStage
 from heron_streamlet.runtime.stage_code import StageCode, row_prologue
 from heron_streamlet.topology.task_host import TaskHost
 from heron_streamlet.windowing.event_time import END_OF_TIME_US
-from heron_streamlet.windowing.failed_window import failed_window
-from heron_streamlet.windowing.keyed_operators import WindowFold
+from heron_streamlet.windowing.keyed_operators import KeyedOperator, WindowFold
 
 __all__ = ["POSITIONS_KEY", "ClockStageBolt", "KeyedStageBolt", "StageBolt", "WindowStageBolt"]
+
+_IN_PANES = 262_144  # accumulators, some 50 MB: a state can be on a disk because it exceeds the memory
+_MOVED_AT_ONCE = 16_384  # accumulators; a checkpoint waits some 0.1 s for them
 
 
 class StageBolt(Bolt, ITwoPhaseStatefulComponent):
@@ -113,8 +117,12 @@ class KeyedStageBolt(StageBolt):
         """Take the state of the keys of this task."""
         node = self.host.stage.head
         self.states: ValueState[Any, Any] = context.keyed_state(node.name, ValueState)
-        self.keyed = keyed_stage(self.host.keyed_operator(), self.code, self.states, repeats=True)
+        self.keyed = self.head(self.host.keyed_operator())
         self.receive = self.keyed.receive
+
+    def head(self, operator: KeyedOperator) -> KeyedStage:
+        """The head of the stage, with the state of the keys of this task."""
+        return keyed_stage(operator, self.code, self.states, repeats=True)
 
     def process(self, tup: Tuple) -> None:
         """Add a row to the state of its key."""
@@ -136,54 +144,28 @@ class KeyedStageBolt(StageBolt):
         self.leave()
 
 
-class WindowStageBolt(KeyedStageBolt):
-    """Runs a stage that begins with folded windows of event time: `KeyedStageBolt`, with fewer calls for each row."""
+class WindowStageBolt(KeyedStageBolt, IUpdatable):
+    """Runs a stage that begins with folded windows of event time, which keep accumulators in panes."""
 
-    def start(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """As `KeyedStageBolt.start`."""
-        super().start(config, context)
-        operator = self.keyed.operator
+    def head(self, operator: KeyedOperator) -> KeyedStage:
+        """`KeyedStageBolt.head`."""
         assert isinstance(operator, WindowFold)  # noqa: S101  # chosen by the compiler
-        self.span_us = operator.window.size_us + operator.window.allowed_lateness_us
-        self.aligned = operator
-        self.expect_failed()
-
-    def expect_failed(self) -> None:
-        """Merge as the operator does now: once there was a failed window, authors' functions get none."""
-        operator = self.keyed.operator
-        assert isinstance(operator, WindowFold)  # noqa: S101  # as in `start`
-        self.merge = operator.fold.merger()
+        at_most = _MOVED_AT_ONCE if self.host.saves else _IN_PANES
+        self.paned = PanedStage(operator, self.code, self.states, at_most=at_most)
+        return self.paned
 
     def process(self, tup: Tuple) -> None:
-        """Merge an accumulator into those of its key and windows."""
-        key, start_us, windows, accumulator = tup.values
-        if windows == 1:
-            self._merge(key, start_us, accumulator)
-        elif windows > 1:
-            rows = self.keyed.shared_out(self.aligned, key, start_us, windows, accumulator)
-            for row in rows:
-                self._merge(key, *row)
-            if not rows:
-                self.expect_failed()
-        else:
-            self.keyed.fail_windows(key, start_us, -windows, accumulator)
-            self.expect_failed()
+        """Merge an accumulator into that of its key and pane."""
+        self.receive(tup.values)
 
-    def _merge(self, key: object, start_us: int, accumulator: object) -> None:
-        if start_us + self.span_us <= self.keyed.watermark_us:
-            self.keyed.drop_late(key, (start_us, accumulator))
-        elif (state := self.states.get(key)) is None:
-            self.states.put(key, {start_us: accumulator})
-            self.keyed.timers.add(start_us + self.span_us, key)
-        elif start_us in state:
-            try:
-                state[start_us] = self.merge(state[start_us], accumulator)
-            except Exception as error:
-                self.keyed.fail_windows(key, start_us, 1, failed_window(error))
-                self.expect_failed()
-        else:
-            state[start_us] = accumulator
-            self.keyed.timers.add(start_us + self.span_us, key)
+    def update(self, context: TopologyContext) -> None:
+        """Forget the keys that an update gave to other tasks."""
+        self.paned.keep(context.owns)
+
+    def pre_save(self, checkpoint_id: str) -> None:
+        """As `StageBolt.pre_save`, with all accumulators in the state."""
+        super().pre_save(checkpoint_id)
+        self.paned.move_to_state()
 
 
 class ClockStageBolt(KeyedStageBolt):

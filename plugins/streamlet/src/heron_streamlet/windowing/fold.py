@@ -76,6 +76,10 @@ class Fold(ABC):
         """The quickest function that does what `merge` does."""
         return self.merge
 
+    def result_of(self) -> Callable[[Any], Any]:
+        """The quickest function that does what `result` does."""
+        return self.result
+
     def adding(self, accumulator: str, value: str, add: str) -> str:
         """Source text that does what `add` does; `add` is the name of `adder`."""
         return f"{add}({accumulator}, {value})"

@@ -54,7 +54,7 @@ class Cluster:
         self.nodes = Site.nodes = Nodes(world, lease_s=_LEASE_S)
         self.objects = Site.objects = Objects()
         Site.package = program.package
-        self.checks = RoleChecks(world, program.settings)
+        self.checks = RoleChecks(world, program.settings, self.objects)
         self.nodes.on_plan = self.checks.plan_written
         self.processes = RoleProcesses(world, self.network, self.nodes, self.checks)
         self.topology = program.definition.name

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FIRST_FAULT_S",
     "HARMLESS",
+    "OF_CHECKPOINTS",
     "Fault",
     "FaultKind",
     "FaultTargets",
@@ -45,6 +46,9 @@ class FaultKind(enum.StrEnum):
     LEASE = "lease"
     CLOCK = "clock"
     DISK_FULL = "disk-full"
+    """The checkpoint store takes nothing from one machine, or from any."""
+    STORE_SLOW = "store-slow"
+    """Each call of the checkpoint store takes up to some tenths of a second."""
     UPDATE = "update"
     """No fault, but what faults happen to: the command asks for another number of tasks."""
     CODE = "code"
@@ -53,7 +57,7 @@ class FaultKind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault; `target` is a process (``c1/stmgr``), one or two machines, or a component and its tasks."""
+    """A fault; `target` is a process (``c1/stmgr``), machines (none: all), or a component and its tasks."""
 
     at_s: float
     kind: FaultKind
@@ -65,8 +69,18 @@ class Fault:
         return f"at {self.at_s:.3f} s: {self.kind.value} {self.target}{lasts}".rstrip()
 
 
-HARMLESS = (FaultKind.SLOW, FaultKind.STORE_AWAY, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE, FaultKind.CODE)
+HARMLESS = (
+    FaultKind.SLOW,
+    FaultKind.STORE_AWAY,
+    FaultKind.STORE_SLOW,
+    FaultKind.LEASE,
+    FaultKind.CLOCK,
+    FaultKind.UPDATE,
+    FaultKind.CODE,
+)
 """The kinds that neither lose a tuple nor repeat one, in any mode."""
+OF_CHECKPOINTS = (FaultKind.DISK_FULL, FaultKind.STORE_SLOW)
+"""The kinds without an effect where no checkpoints are taken."""
 _CODE = ("split", "count", "broken", "split canary", "count canary", "broken canary")
 
 
@@ -78,7 +92,11 @@ class FaultTargets:
     machines: tuple[str, ...]
     updates: tuple[str, ...]
     long_share: float = 0.2
-    """The share of faults that may last longer than a lease and than the timeout of links."""
+    """The share of faults that last for a time of `long_s`."""
+    long_s: tuple[float, float] = (1.5, 25.0)
+    """The shortest and the longest of these: some last longer than a lease and than the timeout of links."""
+    from_s: float = FIRST_FAULT_S
+    """The earliest time of a fault."""
 
     def of(self, kind: FaultKind) -> tuple[str, ...]:
         """The targets of a kind; empty for a fault of the whole cluster."""
@@ -90,6 +108,7 @@ class FaultTargets:
             FaultKind.RESET: pairs,
             FaultKind.SLOW: self.machines,
             FaultKind.CLOCK: self.machines,
+            FaultKind.DISK_FULL: ("", *self.machines),
             FaultKind.UPDATE: self.updates,
         }.get(kind, ())
 
@@ -104,12 +123,13 @@ _KINDS = {
     FaultKind.LEASE: 2,
     FaultKind.CLOCK: 1,
     FaultKind.DISK_FULL: 3,
+    FaultKind.STORE_SLOW: 3,
     FaultKind.UPDATE: 4,
 }
 _INSTANTS = frozenset({FaultKind.KILL, FaultKind.RESET, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE})
 _STORE_BACK_S = 2.2
 _STALL_S = 0.4
-_SLOW_S = 0.3  # the longest additional delay of a message
+_SLOW_S = 0.3  # the longest additional delay of a message, or of a call of the checkpoint store
 _JUMP_S = 3600.0
 
 
@@ -143,12 +163,12 @@ def draw_code_change(seed: int, *, with_state: bool, within_s: float) -> Fault:
 
 def _draw_fault(draw: random.Random, kinds: Mapping[FaultKind, int], targets: FaultTargets, within_s: float) -> Fault:
     kind = draw.choices(tuple(kinds), tuple(kinds.values()))[0]
-    at_s, lasts_s = draw.uniform(FIRST_FAULT_S, within_s), draw.uniform(0.01, 1.5)
+    at_s, lasts_s = draw.uniform(targets.from_s, within_s), draw.uniform(0.01, 1.5)
     if kind is FaultKind.STORE_AWAY:  # it is back when the topology ends: see decision 104
         at_s = draw.uniform(FIRST_FAULT_S, _STORE_BACK_S)
         lasts_s = draw.uniform(0.0, _STORE_BACK_S - at_s)
     elif draw.random() < targets.long_share:
-        lasts_s = draw.uniform(1.5, 25.0)
+        lasts_s = draw.uniform(*targets.long_s)
     among = targets.of(kind)
     target = draw.choice(among) if among else ""
     return Fault(round(at_s, 3), kind, target, 0.0 if kind in _INSTANTS else round(lasts_s, 3))
@@ -175,6 +195,7 @@ class Faults:
             FaultKind.LEASE: self._end_leases,
             FaultKind.CLOCK: self._jump,
             FaultKind.DISK_FULL: self._fill_disk,
+            FaultKind.STORE_SLOW: self._slow_checkpoints,
             FaultKind.UPDATE: self._command,
             FaultKind.CODE: self._command,
         }
@@ -228,8 +249,12 @@ class Faults:
         self._hosts[fault.target].wall_offset_ns += int(self._world.draw.uniform(-_JUMP_S, _JUMP_S) * 1e9)
 
     def _fill_disk(self, fault: Fault) -> None:
-        self._objects.is_full = True
-        self._world.after(fault.lasts_s, self._disk_has_room)
+        self._objects.full.add(fault.target)
+        self._world.after(fault.lasts_s, lambda: self._objects.full.discard(fault.target))
+
+    def _slow_checkpoints(self, fault: Fault) -> None:
+        self._objects.slow_s = _SLOW_S
+        self._world.after(fault.lasts_s, self._objects.be_fast)
 
     def _command(self, fault: Fault) -> None:
         words = fault.target.split()
@@ -263,6 +288,3 @@ class Faults:
 
     def _store_is_back(self) -> None:
         self._nodes.is_away = False
-
-    def _disk_has_room(self) -> None:
-        self._objects.is_full = False

@@ -1,4 +1,4 @@
-"""What must hold in every stream manager and task while a simulation runs: bounded memory, and routes that agree.
+"""What must hold while a simulation runs: bounded memory, routes that agree, checkpoints that are stored.
 
 The roles are looked at between two events, by what they also show to their own metrics.
 """
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from heron.instance.task import Task
     from heron.stmgr.stream_manager import StreamManager
+    from heron_testing.seeded.stores import Objects
     from heron_testing.seeded.world import World
 
 __all__ = ["RoleChecks"]
@@ -28,8 +29,10 @@ _PRODUCERS_BEFORE_PLAN = 8  # a stream manager that restarts gets data before it
 class RoleChecks:
     """Looks at the living stream managers and tasks of one run; `problems` has what it found."""
 
-    def __init__(self, world: World, settings: Mapping[str, object]) -> None:
+    def __init__(self, world: World, settings: Mapping[str, object], objects: Objects) -> None:
         self._world = world
+        self._objects = objects
+        self._complete = 0
         self._limits = EngineSettings.from_keys(dict(settings))
         self.stmgrs: dict[str, StreamManager] = {}
         """The stream managers by the name of their process; those of ended processes are taken out."""
@@ -56,6 +59,10 @@ class RoleChecks:
     def plan_written(self, plan: PhysicalPlan) -> None:
         """The state manager has a new plan."""
         self._written, self._written_s = plan, self._world.now_s
+        complete = plan.checkpoints.complete if plan.checkpoints is not None else 0
+        if complete > self._complete and (missing := self._objects.missing(complete)):
+            self._note(f"{_named(plan)} has the complete checkpoint {complete}, and the store does not have {missing}")
+        self._complete = complete
 
     def ended(self, process: str) -> None:
         """A process has ended."""
@@ -65,22 +72,32 @@ class RoleChecks:
             each.pop(process, None)
 
     def _look(self) -> None:
-        for name, manager in self.stmgrs.items():
-            if (plan := manager.plan) is not None:
-                if plan is not self._seen.get(name):
-                    self._check_plan(name, plan)
-                self._check_agreement(name, plan)
-            for task_id, outlet in manager.outlets.items():
+        """Looks at the processes that have run since the last time: in the others nothing has changed."""
+        for process in self._world.ran:
+            if (manager := self.stmgrs.get(process.name)) is not None:
+                self._check_stmgr(process.name, manager)
+            elif (task := self.tasks.get(process.name)) is not None:
+                self._check_task(process.name, task)
+        self._world.ran.clear()
+        if self._world.now_s > max(self.quiet_s, self._written_s) + _AGREE_S:
+            self._check_agreement()
+
+    def _check_stmgr(self, name: str, manager: StreamManager) -> None:
+        plan = manager.plan
+        if plan is not None and plan is not self._seen.get(name):
+            self._check_plan(name, plan)
+        for task_id, outlet in manager.outlets.items():
+            if outlet.queue:
                 self._bound(f"{name} keeps for task {task_id}", outlet.queued_bytes, self._outlet_limit(name, task_id))
-        for name, task in self.tasks.items():
-            self._check_code(name, task)
-            gateway, limits = task.gateway, self._limits
-            frame = limits.batch_bytes + limits.link_window_bytes
-            sessions = self.sessions
-            self._bound(f"{name} has received", gateway.data_in.queued_bytes(), sessions * frame)
-            # A round may flush a stream twice, and a batch exceeds its size by a row, which is no larger here.
-            batches = 4 * max(1, len(task.definition.outputs)) * limits.batch_bytes
-            self._bound(f"{name} keeps to send", gateway.data_out.queued_bytes, limits.out_queue_bytes + batches)
+
+    def _check_task(self, name: str, task: Task) -> None:
+        self._check_code(name, task)
+        gateway, limits = task.gateway, self._limits
+        frame = limits.batch_bytes + limits.link_window_bytes
+        self._bound(f"{name} has received", gateway.data_in.queued_bytes(), self.sessions * frame)
+        # A round may flush a stream twice, and a batch exceeds its size by a row, which is no larger here.
+        batches = 4 * max(1, len(task.definition.outputs)) * limits.batch_bytes
+        self._bound(f"{name} keeps to send", gateway.data_out.queued_bytes, limits.out_queue_bytes + batches)
 
     def _check_code(self, name: str, task: Task) -> None:
         """A task runs the code that its plan has for it."""
@@ -110,11 +127,12 @@ class RoleChecks:
         if self._routes.setdefault((plan.epoch, plan.version), routes) != routes:
             self._note(f"{name} has other routes in {_named(plan)} than another stream manager")
 
-    def _check_agreement(self, name: str, plan: PhysicalPlan) -> None:
-        quiet_s = max(self.quiet_s, self._written_s) + _AGREE_S
+    def _check_agreement(self) -> None:
         written = self._written
-        if written is not None and self._world.now_s > quiet_s and plan.version != written.version:
-            self._note(f"{name} still routes by {_named(plan)}, and the leader has {_named(written)}")
+        for name, manager in self.stmgrs.items():
+            plan = manager.plan
+            if plan is not None and written is not None and plan.version != written.version:
+                self._note(f"{name} still routes by {_named(plan)}, and the leader has {_named(written)}")
 
     def _bound(self, what: str, size_bytes: int, limit_bytes: int) -> None:
         if size_bytes > limit_bytes:

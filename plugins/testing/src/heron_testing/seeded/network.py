@@ -146,7 +146,7 @@ class Link:
 
     def send(self, to: LinkEnd, parts: Sequence[bytes]) -> None:
         """Sends a message."""
-        self._pass(to, lambda: self._deliver(to, parts))
+        self._pass(to, partial(self._deliver, to, parts))
 
     def flow(self) -> None:
         """Sends what a cut has held back."""

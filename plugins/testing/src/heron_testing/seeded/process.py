@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import os
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import cast
 
 import zmq  # noqa: TID251 - it simulates ZeroMQ
@@ -184,10 +186,13 @@ class SimulatedPoller(zmq.Poller):
             self._sleeper.wake()
 
     def _ready(self) -> list[tuple[object, int]]:
-        if not self._told:
+        told = self._told
+        if not told:
             return []
-        self._told = {each: None for each in self._told if each.readable()}  # type: ignore[attr-defined]
-        return [(self._keys[each], _POLLIN) for each in self._told]
+        if quiet := [each for each in told if not each.readable()]:  # type: ignore[attr-defined]
+            for each in quiet:
+                del told[each]
+        return [(self._keys[each], _POLLIN) for each in told]
 
 
 class _SimulatedWakeup(Wakeup):
@@ -243,7 +248,9 @@ class _SimulatedLock:
 
 
 class SimulatedMachine(Machine):
-    """What one process takes from its machine."""
+    """What one process takes from its machine, whose kernel counts nothing."""
+
+    root = Path(os.devnull)
 
     def __init__(self, process: SimulatedProcess) -> None:
         self._process = process
@@ -269,6 +276,10 @@ class SimulatedMachine(Machine):
     def pid(self) -> int:
         """The id of the simulated process; a fork of the simulation has another one than its start."""
         return self._process.pid
+
+    def awake_s(self) -> float | None:
+        """Unknown: the real one would make a run depend on the load of the machine."""
+        return None
 
     def start_thread(self, name: str, run: Callable[[], object]) -> None:
         """Starts a greenlet."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar, Self
 
+from heron.checkpoints.manifest import decode_manifest
 from heron.errors import CheckpointError, StateConflictError, StateUnavailableError
 from heron.planner.physical_plan import PhysicalPlan
 from heron.spi.checkpoint import CheckpointStore, StoredObject
@@ -253,11 +254,27 @@ class SimulatedStates(StateManager):
 
 
 class Objects:
-    """What the checkpoint store has."""
+    """What the checkpoint store has. It takes nothing from `full` machines ("": from all), and calls take `slow_s`."""
 
     def __init__(self) -> None:
         self.data: dict[str, bytes] = {}
-        self.is_full = False
+        self.full: set[str] = set()
+        self.slow_s = 0.0
+
+    def be_fast(self) -> None:
+        """Calls take their usual time again."""
+        self.slow_s = 0.0
+
+    def refuses(self) -> bool:
+        """Whether it takes nothing from the present machine."""
+        return bool(self.full) and not self.full.isdisjoint(("", _present().machine.name))
+
+    def missing(self, checkpoint: int) -> list[str]:
+        """What a checkpoint needs and the store does not have: its manifest, or objects that the manifest names."""
+        manifest = next((each for each in self.data if each.endswith(f"/{checkpoint:010}/manifest")), None)
+        if manifest is None:
+            return [f"the manifest of checkpoint {checkpoint}"]
+        return sorted(set(decode_manifest(self.data[manifest], manifest).objects()) - self.data.keys())
 
 
 class SimulatedCheckpoints(CheckpointStore):
@@ -273,16 +290,16 @@ class SimulatedCheckpoints(CheckpointStore):
 
     def store(self, name: str, data: bytes) -> None:
         """Keeps the object."""
-        _take(World.present, 1e-4, 1e-2)
-        if Site.objects.is_full:
+        _take(World.present, 1e-4, 1e-2 + Site.objects.slow_s)
+        if Site.objects.refuses():
             message = f"checkpoint object {name}: no space left on the simulated disk"
             raise CheckpointError(message)
         Site.objects.data[name] = data
-        _take(World.present, 1e-5, 1e-3)
+        _take(World.present, 1e-5, 1e-3 + Site.objects.slow_s)
 
     def load(self, name: str, start: int = 0, size_bytes: int | None = None) -> bytes:
         """The range."""
-        _take(World.present, 1e-4, 5e-3)
+        _take(World.present, 1e-4, 5e-3 + Site.objects.slow_s)
         if name not in Site.objects.data:
             message = f"checkpoint object {name}: does not exist"
             raise CheckpointError(message)
@@ -291,7 +308,7 @@ class SimulatedCheckpoints(CheckpointStore):
 
     def list(self, prefix: str) -> tuple[StoredObject, ...]:
         """The objects below the prefix."""
-        _take(World.present, 1e-4, 5e-3)
+        _take(World.present, 1e-4, 5e-3 + Site.objects.slow_s)
         found = (each for each in sorted(Site.objects.data) if each.startswith(f"{prefix}/"))
         return tuple(StoredObject(each, len(Site.objects.data[each]), 0.0) for each in found)
 

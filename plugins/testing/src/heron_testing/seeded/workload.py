@@ -18,7 +18,7 @@ from heron_testing.seeded.world import ProcessKilled, World
 __all__ = ["Count", "Lines", "Outside", "Sentences", "Split", "Tally", "new_code", "word_count"]
 
 _MODULE = "heron_testing.seeded.workload"
-_LONGEST_WAIT_S = 0.2  # of a call of the queue
+_LONGEST_WAIT_S = 0.2  # of a call of the queue, if sentences come often
 _WORDS = ("anchor", "batch", "credit", "drain", "epoch", "fence", "grant", "hold")
 
 
@@ -31,11 +31,13 @@ class Outside:
         """The first spout task has a queue of `sentences`, of which some come `together` after each period."""
         self._period_s = period_s
         self._together = together
+        self.longest_wait_s = max(_LONGEST_WAIT_S, period_s / 10)
+        self.word_bytes = word_bytes
+        """Words are filled up to this size where sentences are split: a few sentences are then many bytes."""
+        self.failed: list[tuple[int, int]] = []
         self.by_task = {task: sentences // (task + 1) for task in range(spouts)}  # so they end one after the other
         self.sentences = {
-            (task, number): _words(task, number, word_bytes)
-            for task, count in self.by_task.items()
-            for number in range(count)
+            (task, number): _words(task, number) for task, count in self.by_task.items() for number in range(count)
         }
         self.acked: set[tuple[int, int]] = set()
         self.counted: Counter[tuple[int, int, int]] = Counter()
@@ -72,7 +74,7 @@ class Outside:
         return number // self._together * self._period_s - World.present.now_s
 
     def check(self, *, exactly: bool) -> list[str]:
-        """The problems at the end; with `exactly`, no word may be counted twice."""
+        """The problems at the end; with `exactly`, no word may be counted twice, and no sentence may fail."""
         problems = list(self.problems)
         words = {(*each, at) for each, texts in self.sentences.items() for at in range(len(texts))}
         if lost := sorted(words - self.counted.keys()):
@@ -82,6 +84,8 @@ class Outside:
         twice = sorted(each for each, times in self.counted.items() if times > 1)
         if exactly and twice:
             problems.append(f"{len(twice)} of {len(words)} words were counted more than once, the first is {twice[0]}")
+        if exactly and self.failed:
+            problems.append(f"{len(self.failed)} sentences have failed, the first is {self.failed[0]}")
         return problems
 
 
@@ -98,9 +102,8 @@ def _check_alive() -> None:
         raise ProcessKilled
 
 
-def _words(task: int, number: int, size_bytes: int) -> tuple[str, ...]:
-    words = (_WORDS[(number * 5 + task + at * at) % len(_WORDS)] for at in range(1 + (number + task) % 4))
-    return tuple(each.ljust(size_bytes, "-") for each in words)
+def _words(task: int, number: int) -> tuple[str, ...]:
+    return tuple(_WORDS[(number * 5 + task + at * at) % len(_WORDS)] for at in range(1 + (number + task) % 4))
 
 
 class Sentences(Spout):
@@ -126,10 +129,10 @@ class Sentences(Spout):
                 self.ended = True
                 self.end()
             elif not self.ended:
-                _wait(_LONGEST_WAIT_S)
+                _wait(self.outside.longest_wait_s)
             return
         if (wait_s := self.outside.wait_s(queue[0])) > 0:
-            _wait(min(wait_s, _LONGEST_WAIT_S))
+            _wait(min(wait_s, self.outside.longest_wait_s))
             return
         number = queue.popleft()
         self.open.add(number)
@@ -143,6 +146,7 @@ class Sentences(Spout):
     def fail(self, tup_id: Any) -> None:  # noqa: ANN401 - as the base class has it
         """Sends the sentence again."""
         self.open.discard(tup_id)
+        self.outside.failed.append((self.index, tup_id))
         self.queue.appendleft(tup_id)
 
 
@@ -154,8 +158,9 @@ class Split(Bolt):
     def process(self, tup: Tuple) -> None:
         """Sends each word with its place."""
         task, number, text = tup.values
+        size_bytes = Outside.present.word_bytes
         for at, word in enumerate(text.split()):
-            self.emit([task, number, at, word], anchors=[tup])
+            self.emit([task, number, at, word.ljust(size_bytes, "-")], anchors=[tup])
         self.ack(tup)
 
 
@@ -199,7 +204,7 @@ class Lines(StatefulComponent, Spout):
                 self.ended = True
                 self.end()
         elif (wait_s := self.outside.wait_s(self.next)) > 0:
-            _wait(min(wait_s, _LONGEST_WAIT_S))
+            _wait(min(wait_s, self.outside.longest_wait_s))
         else:
             self.emit([self.index, self.next, " ".join(self.outside.sentences[self.index, self.next])])
             self.next += 1

@@ -13,6 +13,7 @@ import itertools
 import random
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Protocol
 
 from greenlet import getcurrent, greenlet
@@ -70,6 +71,8 @@ class World:
         self.trace: list[str] = []
         self.on_enter: Callable[[Process], None] | None = None
         """Called with the process of each thread that goes on."""
+        self.ran: dict[Process, None] = {}
+        """The processes that have run since somebody cleared it: nothing has changed in the others."""
         self._keeps_trace = keeps_trace
         self._hash = hashlib.sha256()
         self._unhashed: list[str] = []
@@ -108,9 +111,9 @@ class World:
 
     def run(self, until_s: float) -> None:
         """Runs events until `is_over` is set, at most until a time."""
-        queue, until_ns = self._queue, int(until_s * SECOND)
+        queue, until_ns, pop = self._queue, int(until_s * SECOND), heapq.heappop
         while queue and not self.is_over and queue[0][0] <= until_ns:
-            at_ns, _, call = heapq.heappop(queue)
+            at_ns, _, call = pop(queue)
             self.now_ns = max(self.now_ns, at_ns)
             self.events += 1
             call()
@@ -166,10 +169,11 @@ class Fiber:
         if self.process.killed:
             raise ProcessKilled
         self._waits = number = next(self._numbers)
+        world = self.world
         if until_ns is not None:
-            self.world.at(until_ns, lambda: self._resume(number))
-        self.world.current = None
-        self.world.hub.switch()
+            world.at(until_ns, partial(self._resume, number))
+        world.current = None
+        world.hub.switch()
         if self.process.killed:
             raise ProcessKilled
 
@@ -185,7 +189,7 @@ class Fiber:
         if number:
             chance = self.world.draw.random
             delay_s = 5e-6 + 55e-6 * chance() if chance() < 0.98 else 1e-4 + 8e-3 * chance()
-            self.world.after(delay_s, lambda: self._resume(number))
+            self.world.after(delay_s, partial(self._resume, number))
 
     def unwind(self) -> None:
         """Ends the thread of a killed process, if it has begun."""
@@ -201,19 +205,20 @@ class Fiber:
         if number != self._waits or self.ended:
             return
         if self.process.stopped:
-            self.process.held.append(lambda: self._resume(number))
+            self.process.held.append(partial(self._resume, number))
             return
         self._waits = 0
         self._enter()
 
     def _enter(self) -> None:
-        self.world.current = self
-        if self.world.on_enter is not None:
-            self.world.on_enter(self.process)
+        world = self.world
+        world.current, world.ran[self.process] = self, None
+        if world.on_enter is not None:
+            world.on_enter(self.process)
         try:
             self._greenlet.switch()
         finally:
-            self.world.current = None
+            world.current = None
 
     def _main(self) -> None:
         try:

@@ -1,0 +1,109 @@
+"""The records of topics as columns. It needs pyarrow, so the package does not import it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from confluent_kafka import Message
+
+from heron.errors import UsageError, nearest
+from heron_connector_kafka.reader import PartitionReader
+from heron_connector_kafka.source import KafkaSource
+from heron_streamlet.arrow.column_sources import check_rows
+from heron_streamlet.connectors.sources import Source
+from heron_streamlet.connectors.transformer import StageContext
+
+__all__ = ["KafkaColumns"]
+
+_ROWS = 16_384  # a checkpoint, acks and back pressure wait for a batch
+
+Messages: TypeAlias = Sequence[Message]
+
+
+def _times_ms(messages: Messages) -> list[int | None]:
+    return [milliseconds if kind else None for kind, milliseconds in [each.timestamp() for each in messages]]
+
+
+_HEADERS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
+_COLUMNS: Mapping[str, tuple[pa.DataType, Callable[[Messages], Sequence[Any]]]] = {
+    "topic": (pa.string(), lambda messages: [each.topic() for each in messages]),
+    "partition": (pa.int32(), lambda messages: [each.partition() for each in messages]),
+    "offset": (pa.int64(), lambda messages: [each.offset() for each in messages]),
+    "timestamp": (pa.timestamp("ms", "UTC"), _times_ms),
+    "key": (pa.binary(), lambda messages: [each.key() for each in messages]),
+    "value": (pa.binary(), lambda messages: [each.value() for each in messages]),
+    "headers": (_HEADERS, lambda messages: [each.headers() or () for each in messages]),
+}
+
+
+class KafkaColumns(Source[pa.RecordBatch]):
+    """The records of a `KafkaSource` in batches, for `Builder.new_columns`.
+
+    The columns are ``topic``, ``partition``, ``offset``, ``timestamp`` (null if a record has none), ``key``, ``value``
+    and ``headers`` (lists of ``name`` and ``value``). A batch is of one partition.
+
+    Args:
+        source: the topics.
+        columns: the names of the columns to make, in this order; None for all. Each one takes time.
+        rows: the number of records in a batch, at most; from 1 to 1,048,576.
+
+    Raises:
+        UsageError: when a column does not exist, or comes twice, or `rows` is out of range.
+    """
+
+    repeatable = False  # from a position, but in batches of other sizes
+    word = "kafka"
+
+    def __init__(self, source: KafkaSource, *, columns: Sequence[str] | None = None, rows: int = _ROWS) -> None:
+        check_rows(rows, "KafkaColumns")
+        names = tuple(_COLUMNS) if columns is None else tuple(columns)
+        if isinstance(columns, str) or not 0 < len(names) == len(set(names)):
+            msg = f"KafkaColumns: columns={columns!r} is not a list of one or more different names"
+            raise UsageError(msg)
+        for name in names:
+            if name not in _COLUMNS:
+                msg = f"KafkaColumns: no column {name!r}{nearest(name, _COLUMNS)}; known: {', '.join(_COLUMNS)}"
+                raise UsageError(msg)
+        self._source, self._names, self._rows = source, names, rows
+        self.bounded = source.bounded
+
+    def partitions(self, tasks: int) -> Sequence[str]:
+        """`KafkaSource.partitions`."""
+        return self._source.partitions(tasks)
+
+    def open(self, partition: str, position: object, context: StageContext) -> ColumnReader:
+        """`KafkaSource.open`."""
+        return ColumnReader(self._source.open(partition, position, context), self._names, self._rows)
+
+
+class ColumnReader:
+    """A `MeasuredReader` that gives one batch at a time, so that no position lies within a batch."""
+
+    def __init__(self, records: PartitionReader, names: Sequence[str], rows: int) -> None:
+        self._records, self._rows = records, rows
+        self._makers = [_COLUMNS[name] for name in names]
+        self._schema = pa.schema([(name, _COLUMNS[name][0]) for name in names])
+
+    @property
+    def position(self) -> object:
+        """`Reader.position`."""
+        return self._records.position
+
+    def read(self, limit: int) -> Sequence[pa.RecordBatch] | None:
+        """`Reader.read`; waits and raises as `PartitionReader.take`."""
+        del limit  # a batch has thousands of rows
+        messages = self._records.take(self._rows)
+        if not messages:
+            return None if messages is None else ()
+        arrays = [pa.array(make(messages), kind) for kind, make in self._makers]
+        return (pa.RecordBatch.from_arrays(arrays, schema=self._schema),)
+
+    def backlog(self) -> float | None:
+        """`MeasuredReader.backlog`, in records."""
+        return self._records.backlog()
+
+    def close(self) -> None:
+        """`Reader.close`."""
+        self._records.close()
