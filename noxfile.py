@@ -61,14 +61,9 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy strict; -- FILES: only where these are."""
-    files = list(map(Path, session.posargs))
-    trees = [
-        paths
-        for paths in _typed_trees()
-        if not files or any(file.is_relative_to(path) for file in files for path in paths)
-    ]
-    for paths in _merged(trees):
-        session.run(sys.executable, "-m", "mypy", *paths)
+    for paths in _typed_trees():
+        if not session.posargs or any(Path(file).is_relative_to(path) for file in session.posargs for path in paths):
+            session.run(sys.executable, "-m", "mypy", *paths)
 
 
 @nox.session
@@ -212,23 +207,8 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
 
 
-def _merged(trees: list[list[str]]) -> list[list[str]]:
-    """Fewer trees: each run of mypy takes a second to begin, and may have no two files of the same name."""
-    found: list[tuple[list[str], set[str]]] = []
-    for tree in trees:
-        names = {file.name for path in tree for file in (ROOT / path).rglob("*.py")}
-        for paths, taken in found:
-            if taken.isdisjoint(names):
-                paths.extend(tree)
-                taken.update(names)
-                break
-        else:
-            found.append((list(tree), names))
-    return [paths for paths, _ in found]
-
-
 def _typed_trees() -> list[list[str]]:
-    """What mypy checks, in parts in which no two modules have the same name (conftest is one)."""
+    """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
     others = ("examples", "bench", "chaos", "checks", "docs_site", "ground_truth", "verify")
     sources += [name for name in others if any((ROOT / name).glob("**/*.py"))]
