@@ -15,14 +15,14 @@ from typing import Any
 from journal import JournalBolt, LineSpout, SplitBolt
 from recording import arguments
 
-from heron.api import Grouping, TopologyBuilder, TopologyContext, Tuple, api_constants
+from heron.api import Bolt, Grouping, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 SLOW_S = 0.004
 NODE = "SLURMD_NODENAME"  # a variable of all processes of a job
 
 
-class SlowSplit(SplitBolt):
-    """Splits each line into words, on the slow node later."""
+class Slow(Bolt):
+    """Is in front of a bolt that waits before each tuple while it is on the slow node."""
 
     def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
         """Remembers where the name of the slow node is."""
@@ -30,29 +30,18 @@ class SlowSplit(SplitBolt):
         self.slow = Path(config["out"], "slow-node")
 
     def process(self, tup: Tuple) -> None:
-        """Splits a line."""
-        wait_on(self.slow)
-        super().process(tup)
+        """Waits, if its node is the slow one."""
+        if self.slow.exists() and self.slow.read_text(encoding="utf-8") == os.environ[NODE]:
+            select.select([], [], [], SLOW_S)
+        super().process(tup)  # type: ignore[safe-super]  # of the bolt behind it
 
 
-class SlowJournal(JournalBolt):
-    """Writes each received word to the journal, on the slow node later."""
-
-    def initialize(self, config: Mapping[str, Any], context: TopologyContext) -> None:
-        """Opens the journal."""
-        super().initialize(config, context)
-        self.slow = Path(config["out"], "slow-node")
-
-    def process(self, tup: Tuple) -> None:
-        """Writes to disk, then acks."""
-        wait_on(self.slow)
-        super().process(tup)
+class SlowSplit(Slow, SplitBolt):
+    """Splits each line into words."""
 
 
-def wait_on(slow: Path) -> None:
-    """Wait if this process is on the node that the file names."""
-    if slow.exists() and slow.read_text(encoding="utf-8") == os.environ[NODE]:
-        select.select([], [], [], SLOW_S)
+class SlowJournal(Slow, JournalBolt):
+    """Writes each received word to the journal."""
 
 
 if __name__ == "__main__":

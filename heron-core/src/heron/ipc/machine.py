@@ -18,7 +18,7 @@ from heron.ipc.wakeup import Wakeup
 
 __all__ = ["REAL_MACHINE", "Machine"]
 
-_SCHEDSTAT = Path("/proc/thread-self/schedstat")
+_SCHEDSTAT = "proc/thread-self/schedstat"
 
 
 class Machine:
@@ -50,7 +50,7 @@ class Machine:
     def awake_s(self) -> float | None:
         """Seconds that the calling thread has run or was ready to run so far; None if the kernel does not tell."""
         try:
-            ran, waited, _ = _SCHEDSTAT.read_bytes().split()
+            ran, waited, _ = Path(self.root, _SCHEDSTAT).read_bytes().split()
         except (OSError, ValueError):
             return None
         return (int(ran) + int(waited)) / 1e9

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import msgspec
 
-from heron.clock import monotonic_s
+from heron.clock import monotonic_s, wait_for
 from heron.driver_kit.child_processes import ProcessIdentity
 from heron.driver_kit.private_files import check_private, make_private_dir
 from heron.errors import SchedulerError, known, nearest
@@ -236,11 +236,12 @@ class SupervisedScheduler(Scheduler):
 
     def _wait_for_exit(self, supervisor: ProcessIdentity) -> None:
         """The job has ended; an interpreter needs a moment more, and callers count what still runs."""
-        deadline_s = monotonic_s() + self.listen_s
-        pause = threading.Event()
-        while supervisor.alive() and monotonic_s() < deadline_s:
+
+        def ended() -> bool:
             self._reap()
-            pause.wait(_POLL_S)
+            return not supervisor.alive()
+
+        wait_for(ended, self.listen_s, _POLL_S)
 
     def _reap(self) -> None:
         self._supervisors = [each for each in self._supervisors if each.poll() is None]

@@ -22,12 +22,8 @@ class BusyPeriods:
         self._timer: Timer | None = None
         self._quiet = 0
 
-    def note_event(self) -> None:
-        """Something has arrived, or is to be sent."""
-        self._quiet = 0
-
     def noting(self, call: Callable[[], object]) -> Callable[[], None]:
-        """The call of an event, which is noted."""
+        """The call of an event: something has arrived, or is to be sent."""
 
         def noted() -> None:
             self._quiet = 0

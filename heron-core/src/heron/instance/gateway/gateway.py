@@ -166,7 +166,7 @@ class Gateway:
         self._session = None
         self.throttle.begin()
         channel = self._channel = self._sockets.channel_bound(self._endpoint)
-        self._reactor.on_readable(channel, self._read)
+        self._reactor.on_readable(channel, self._periods.noting(self._read))
         self._reactor.on_disconnect(channel, self._wait_for_session)
         self._send_hello()
 
@@ -204,7 +204,6 @@ class Gateway:
 
     def _read(self) -> None:
         channel = self._channel
-        self._periods.note_event()
         try:
             for _ in range(_FRAMES_A_ROUND):
                 frame = channel.receive() if channel is not None and channel is self._channel else None

@@ -18,7 +18,7 @@ from heron_streamlet.windowing.keyed_operators import KeyedOperator, WindowFold
 
 __all__ = ["POSITIONS_KEY", "ClockStageBolt", "KeyedStageBolt", "StageBolt", "WindowStageBolt"]
 
-_IN_PANES = 262_144  # accumulators, some 50 MB: a state can be on a disk because it exceeds the memory
+_IN_PANES = 262_144  # accumulators, 40 MB of counts: a state can be on a disk because it exceeds the memory
 _MOVED_AT_ONCE = 16_384  # accumulators; a checkpoint waits some 0.1 s for them
 
 

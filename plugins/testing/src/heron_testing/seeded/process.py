@@ -248,7 +248,7 @@ class _SimulatedLock:
 
 
 class SimulatedMachine(Machine):
-    """What one process takes from its machine, whose kernel counts nothing."""
+    """What one process takes from its machine, whose kernel counts nothing: a run depends on no real load."""
 
     root = Path(os.devnull)
 
@@ -276,10 +276,6 @@ class SimulatedMachine(Machine):
     def pid(self) -> int:
         """The id of the simulated process; a fork of the simulation has another one than its start."""
         return self._process.pid
-
-    def awake_s(self) -> float | None:
-        """Unknown: the real one would make a run depend on the load of the machine."""
-        return None
 
     def start_thread(self, name: str, run: Callable[[], object]) -> None:
         """Starts a greenlet."""
