@@ -33,7 +33,7 @@ class Slow(Bolt):
         """Waits, if its node is the slow one."""
         if self.slow.exists() and self.slow.read_text(encoding="utf-8") == os.environ[NODE]:
             select.select([], [], [], SLOW_S)
-        super().process(tup)  # type: ignore[safe-super]  # of the bolt behind it
+        super().process(tup)  # of the bolt behind it
 
 
 class SlowSplit(Slow, SplitBolt):
