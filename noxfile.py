@@ -61,9 +61,9 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy strict; -- FILES: only where these are."""
-    for paths in _typed_trees():
-        if not session.posargs or any(Path(file).is_relative_to(path) for file in session.posargs for path in paths):
-            session.run(sys.executable, "-m", "mypy", *paths)
+    files = [Path(file) for file in session.posargs]
+    for paths in _without_equal_names(_typed_trees(files)):
+        session.run(sys.executable, "-m", "mypy", *paths)
 
 
 @nox.session
@@ -207,15 +207,34 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
 
 
-def _typed_trees() -> list[list[str]]:
-    """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
+def _typed_trees(files: list[Path]) -> list[list[str]]:
+    """What mypy checks at least together: all sources, and each tree of tests; only those with these files, if any."""
     sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
     others = ("examples", "bench", "chaos", "checks", "docs_site", "ground_truth", "verify")
     sources += [name for name in others if any((ROOT / name).glob("**/*.py"))]
     sources += ["--exclude", "^examples/pipelines/"]  # one of its files has the name of another example
-    ours = [[tests] for tests in _relative("heron-core/tests/*")]
-    trees = [["examples/pipelines"], *ours, _relative("tests"), *([tests] for tests in _plugin_tests())]
-    return [sources, *(tree for tree in trees if any((ROOT / tree[0]).rglob("*.py")))]
+    tests = ["examples/pipelines", *_relative("heron-core/tests/*"), *_relative("tests"), *_plugin_tests()]
+    trees = [sources, *([tree] for tree in tests if any((ROOT / tree).rglob("*.py")))]
+    return [each for each in trees if not files or any(file.is_relative_to(path) for file in files for path in each)]
+
+
+def _without_equal_names(trees: list[list[str]]) -> list[list[str]]:
+    """Joins trees to few runs of mypy, for each begins with all that it knows of the core.
+
+    No two modules of one run may have the same name; `conftest` is one. Those of a package are told apart by its path.
+    """
+    runs: list[tuple[list[str], set[str]]] = []
+    for tree in trees:
+        found = {file for path in tree for file in (ROOT / path).rglob("*.py")}
+        names = {file.stem for file in found if not (file.parent / "__init__.py").exists()}
+        for paths, used in runs:
+            if not used & names and len(tree) == 1:
+                paths += tree
+                used |= names
+                break
+        else:
+            runs.append((list(tree), names))
+    return [paths for paths, _ in runs]
 
 
 def _check_generated(session: nox.Session) -> None:
