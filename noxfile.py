@@ -229,8 +229,8 @@ def _without_equal_names(trees: list[list[str]]) -> list[list[str]]:
         names = {file.stem for file in found if not (file.parent / "__init__.py").exists()}
         for paths, used in runs:
             if not used & names and len(tree) == 1:
-                paths += tree
-                used |= names
+                paths.extend(tree)
+                used.update(names)
                 break
         else:
             runs.append((list(tree), names))
