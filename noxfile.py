@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import filecmp
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -62,7 +63,7 @@ def lint(session: nox.Session) -> None:
 def types(session: nox.Session) -> None:
     """Mypy strict; -- FILES: only where these are."""
     files = [Path(file) for file in session.posargs]
-    for paths in _without_equal_names(_typed_trees(files)):
+    for paths in _typed_runs(files):
         session.run(sys.executable, "-m", "mypy", *paths)
 
 
@@ -207,34 +208,37 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
 
 
-def _typed_trees(files: list[Path]) -> list[list[str]]:
-    """What mypy checks at least together: all sources, and each tree of tests; only those with these files, if any."""
+def _typed_runs(files: list[Path]) -> list[list[str]]:
+    """What mypy checks together: all sources, and trees of tests; only those with one of these files, if there are any.
+
+    A run begins with all that it knows of the core, so runs are few. But no two modules of one run may have the same
+    name; `conftest` is one.
+    """
+
+    def wanted(paths: list[str]) -> bool:
+        return not files or any(file.is_relative_to(path) for file in files for path in paths)
+
     # One of the files of examples/pipelines has the name of another example. Mypy takes options before paths only.
     sources = ["--exclude", "^examples/pipelines/", "noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
     others = ("examples", "bench", "chaos", "checks", "docs_site", "ground_truth", "verify")
     sources += [name for name in others if any((ROOT / name).glob("**/*.py"))]
-    tests = ["examples/pipelines", *_relative("heron-core/tests/*"), *_relative("tests"), *_plugin_tests()]
-    trees = [sources, *([tree] for tree in tests if any((ROOT / tree).rglob("*.py")))]
-    return [each for each in trees if not files or any(file.is_relative_to(path) for file in files for path in each)]
+    runs: list[list[str]] = []
+    used: list[set[str]] = []
+    for tree in ("examples/pipelines", *_relative("heron-core/tests/*"), *_relative("tests"), *_plugin_tests()):
+        names = {_module(file) for file in (ROOT / tree).rglob("*.py")}
+        if names and wanted([tree]):
+            place = next((place for place, other in enumerate(used) if not other & names), len(runs))
+            if place == len(runs):
+                runs.append([])
+                used.append(set())
+            runs[place].append(tree)
+            used[place] |= names
+    return [sources, *runs] if wanted(sources) else runs
 
 
-def _without_equal_names(trees: list[list[str]]) -> list[list[str]]:
-    """Joins trees to few runs of mypy, for each begins with all that it knows of the core.
-
-    No two modules of one run may have the same name; `conftest` is one. Those of a package are told apart by its path.
-    """
-    runs: list[tuple[list[str], set[str]]] = []
-    for tree in trees:
-        found = {file for path in tree for file in (ROOT / path).rglob("*.py")}
-        names = {file.stem for file in found if not (file.parent / "__init__.py").exists()}
-        for paths, used in runs:
-            if not used & names and len(tree) == 1:
-                paths.extend(tree)
-                used.update(names)
-                break
-        else:
-            runs.append((list(tree), names))
-    return [paths for paths, _ in runs]
+def _module(file: Path) -> str:
+    packages = itertools.takewhile(lambda folder: (folder / "__init__.py").exists(), file.parents)
+    return ".".join([file.stem, *(folder.name for folder in packages)][::-1])
 
 
 def _check_generated(session: nox.Session) -> None:
