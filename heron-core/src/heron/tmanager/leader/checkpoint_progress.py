@@ -75,6 +75,10 @@ class CheckpointProgress:
         self.ask()
         return self._plans.checkpoint_plan().number + 1
 
+    def abandon(self) -> None:
+        """Gives up the checkpoint under way; another one is taken as soon as possible."""
+        self._abandon("")
+
     def losses_reported(
         self,
         container_id: int,
