@@ -255,11 +255,10 @@ INJECTED_FAULTS = (
         tried=25,
     ),
     InjectedFault(
-        "a report from before a restore counts",
-        "tmanager/leader/task_table.py",
-        "        if report.restores is not None and report.restores <",
-        "        if report.restores is not None and report.restores + 99 <",
-        tried=24,
+        "a checkpoint is ordered while a task restarts",
+        "tmanager/leader/checkpoint_progress.py",
+        "now_s < self._not_before_s or self._unready():",
+        "now_s < self._not_before_s:",
     ),
     InjectedFault(
         "the topology ends before its last checkpoint is committed",
