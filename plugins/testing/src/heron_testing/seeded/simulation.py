@@ -43,20 +43,15 @@ _PACKING = PackingPlan(
 )
 WORD_TARGETS = targets_of(_PACKING, ("split 1", "split 3", "split 4"))
 """What faults may happen to."""
-_LATE = ("c2/executor", "c2/sentences-2", "c2/split-4", "c2/count-6", "c1/split-3", "c1/count-5")
-_LEADERS = ("c0/tmanager", "c1/tmanager", "c1/stmgr", "c2/stmgr")
+_LATE = ("c2/executor", "c2/sentences-2", "c2/split-4", "c2/count-6")
 _AIMS = {
     1: (
-        replace(WORD_TARGETS, processes=_LATE, machines=("c0", "c2")),
-        (FaultKind.KILL, FaultKind.CUT, FaultKind.SLOW, FaultKind.STORE_SLOW),
+        replace(WORD_TARGETS, processes=_LATE, machines=("c2",)),
+        (FaultKind.KILL, FaultKind.SLOW, FaultKind.STORE_SLOW),
     ),
     3: (
-        replace(WORD_TARGETS, processes=_LEADERS, long_share=0.8, long_s=(2.5, 5.0)),
-        (FaultKind.KILL, FaultKind.STOP, FaultKind.CUT, FaultKind.LEASE, FaultKind.UPDATE),
-    ),
-    4: (
-        replace(WORD_TARGETS, processes=("c1/count-5", "c2/count-6"), machines=("c1", "c2")),
-        (FaultKind.STOP, FaultKind.RESET, FaultKind.SLOW),
+        replace(WORD_TARGETS, processes=("c0/tmanager", "c1/tmanager"), long_share=0.8, long_s=(2.5, 5.0)),
+        (FaultKind.STOP, FaultKind.CUT, FaultKind.LEASE, FaultKind.UPDATE),
     ),
     5: (
         replace(WORD_TARGETS, from_s=2.2),
@@ -67,10 +62,23 @@ _AIMS = {
         (FaultKind.KILL, FaultKind.RESET, FaultKind.CUT, FaultKind.SLOW, FaultKind.UPDATE),
     ),
     7: (WORD_TARGETS, HARMLESS),
+    8: (
+        replace(WORD_TARGETS, processes=(*_LATE, "c1/split-3", "c1/count-5"), machines=("c0", "c2")),
+        (FaultKind.KILL, FaultKind.CUT, FaultKind.SLOW, FaultKind.STORE_SLOW),
+    ),
+    10: (
+        replace(WORD_TARGETS, processes=("c0/tmanager", "c1/stmgr", "c2/stmgr"), long_share=0.8, long_s=(2.5, 5.0)),
+        (FaultKind.KILL, FaultKind.STOP),
+    ),
+    12: (
+        replace(WORD_TARGETS, processes=("c1/count-5", "c2/count-6"), machines=("c1", "c2")),
+        (FaultKind.STOP, FaultKind.RESET, FaultKind.SLOW),
+    ),
 }
-"""What some of eight seeds aim at: deaths where another machine gets messages late, leaders and what happens without
-one, connections that break under back pressure, the end of the topology, the connections of stream managers, and faults
-that lose no tuple. Drawn from all faults, these were too rare to be found.
+"""What some of sixteen seeds aim at, because drawn from all faults it is too rare. 1: deaths on a machine that gets
+messages late; 3: leaders; 5: the end of the topology; 6: the connections of stream managers; 7: faults that lose no
+tuple; 8: deaths while a machine does not get the plan; 10: stream managers that die without a leader; 12: connections
+that break under back pressure. The odd ones, and 6, are also at eight more.
 """
 _SETTINGS: dict[str, object] = {
     "heron.instance.long.call.s": 0.0,
@@ -102,7 +110,7 @@ class Scenario:
     with_state: bool = False
     """Effectively once, with checkpoints; else at least once."""
     tight: bool = False
-    """Queues of some KiB, and words that fill them within a period, so that back pressure is usual."""
+    """Queues of some KiB, and words of hundreds of bytes that come at once, so that back pressure is usual."""
     sentences: int = 48
     period_s: float = 0.2
     """Some sentences come together."""
@@ -118,7 +126,7 @@ class Scenario:
     @property
     def together(self) -> int:
         """How many sentences come together."""
-        return 30 if self.tight else 4
+        return 10 if self.tight else 4
 
     def is_exact(self) -> bool:
         """Whether each word is counted once: always with state, else if no fault may lose or repeat a tuple."""
@@ -140,12 +148,11 @@ def draw_scenario(seed: int, *, with_state: bool = False, calm: bool = False, mi
         most = max(1, round(12 * minutes))
         faults = () if calm else draw_faults(seed, WORD_TARGETS, within_s=60 * minutes, most=most)
         return Scenario(seed, faults, with_state, sentences=round(24 * minutes), period_s=10.0, checkpoints_s=5.0)
-    targets, kinds = _AIMS.get(seed % 8, (WORD_TARGETS, tuple(FaultKind)))
+    targets, kinds = _AIMS.get(seed % 16, _AIMS.get(seed % 8, (WORD_TARGETS, tuple(FaultKind))))
     kinds = tuple(each for each in kinds if with_state or each not in OF_CHECKPOINTS)
     faults = () if calm else draw_faults(seed, targets, within_s=_FAULTS_WITHIN_S, kinds=kinds)
     tight = seed // _WITH_ONE_START % 3 == 2
-    sentences, period_s = (120, 0.6) if tight else (48, 0.2)
-    return Scenario(seed, faults, with_state, tight=tight, sentences=sentences, period_s=period_s)
+    return Scenario(seed, faults, with_state, tight=tight, sentences=120 if tight else 48)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +180,7 @@ class Simulation:
             beginning.sentences,
             beginning.period_s,
             together=beginning.together,
-            word_bytes=900 if beginning.tight else 0,
+            word_bytes=400 if beginning.tight else 0,
         )
         self.cluster = Cluster(self.world, _program(beginning, folder), folder)
 
