@@ -6,6 +6,8 @@ import os
 import pickle
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,7 +15,9 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron_connector_dlog import ClientDiedError, DlogSource, LogNamespace, Record, TruncatedError
+from heron_connector_dlog.columns import DlogColumns
 from heron_connector_dlog.reader import StreamReader
+from heron_streamlet.connectors.sources import MeasuredReader
 from heron_streamlet.connectors.transformer import StageContext
 from heron_testing.waiting import wait_until
 from heron_testing_servers.log_streams import LogStreams
@@ -143,3 +147,25 @@ def test_a_jvm_that_dies_is_named_once_and_replaced(streams: LogStreams, opened:
         take(reader, 3000 - len(found), found)
     take(reader, 3000 - len(found), found)
     assert texts(found) == wanted
+
+
+def test_columns_have_the_records_and_end_where_reading_goes_on(streams: LogStreams, namespace: LogNamespace) -> None:
+    """A checkpoint lies between two batches."""
+    streams.make("columns")
+    wanted = [f"{number}" for number in range(2500)]
+    streams.write("columns", wanted, first_id=1)
+    source = DlogSource(namespace, "columns", until="latest")
+    assert source.partitions(1) == ["columns"]
+    chosen = DlogColumns(source, columns=["data", "transaction_id"], rows=1000)
+    found: list[dict[str, Any]] = []
+    position: object = None
+    while len(found) < len(wanted):
+        with closing(chosen.open("columns", position, StageContext("records"))) as reader:
+            assert isinstance(reader, MeasuredReader)
+            (batch,) = wait_until(partial(reader.read, 1), WITHIN_S, "a batch") or ()
+            position = reader.position
+        assert 0 < batch.num_rows <= 1000
+        found += batch.to_pylist()
+    assert found == [{"data": each.encode(), "transaction_id": number} for number, each in enumerate(wanted, 1)]
+    with closing(chosen.open("columns", position, StageContext("records"))) as reader:
+        assert reader.read(1) is None
