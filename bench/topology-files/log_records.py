@@ -1,6 +1,4 @@
-"""The records of a topic counted by key and window, or texts written to a topic: at least once, with checkpoints.
-
-With ``--form columns`` records are counted in columns, and texts reach the task of the sink in columns.
+"""The records of a topic or log counted by key and window, or texts written to one: at least once, with checkpoints.
 
 The first records and the end are noted as files ``begin`` and ``end``, with the time and the number of records.
 """
@@ -8,24 +6,34 @@ The first records and the end are noted as files ``begin`` and ``end``, with the
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any, TypeVar, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pipeline_forms import Ending, note
 
 from heron.api import TopologyBuilder
+from heron_connector_dlog import DlogSink, DlogSource, LogNamespace
+from heron_connector_dlog.column_sink import DlogColumnSink
+from heron_connector_dlog.columns import DlogColumns
 from heron_connector_kafka import KafkaSink, KafkaSource
+from heron_connector_kafka.column_sink import KafkaColumnSink
 from heron_connector_kafka.columns import KafkaColumns
-from heron_streamlet import Builder, Config, Items, Reader, Source, StageContext, tumbling_window
+from heron_streamlet import Builder, Config, Items, Reader, Source, StageContext, TransactionalSink, tumbling_window
 from heron_streamlet.topology.topology_compiler import compile_topology
 
 INTERVAL_S = 5.0
 """Between checkpoints: what Kafka's own consumers use for their offsets."""
 WINDOW_S = 5.0
+PER_S = 100_000
+"""Records of a log per second of event time: its transaction ids count them."""
+KEY_BYTES = 2
+"""The end of a value, which is the key of a record of a log."""
 ROWS = 4096  # as `to_columns` gathers
+ONE_COPY = {"bkcEnsembleSize": 1, "bkcWriteQuorumSize": 1, "bkcAckQuorumSize": 1}
 
 T = TypeVar("T")
 
@@ -54,21 +62,33 @@ class Noted(Source[T]):
         return cast("Reader[T]", reader)
 
 
-class NotedSink(KafkaSink[bytes]):
-    """Notes when the first record comes, and when the cluster has all of them."""
+class NotedSink(TransactionalSink[T]):
+    """Writes an element before the clock starts, and notes when the cluster has all of them."""
 
-    folder = ""
-    count = 0
+    def __init__(self, sink: TransactionalSink[T], first: T, folder: str) -> None:
+        self.sink, self.first, self.folder = sink, first, folder
 
-    def put(self, element: bytes) -> None:
-        if not self.count:
-            note(self.folder, "begin", 1)
-        super().put(element)
-        self.count += 1
+    def setup(self, context: StageContext) -> None:
+        self.sink.setup(context)
+        self.sink.put(self.first)
+        self.sink.prepare(0)
+        self.put = self.sink.put  # type: ignore[method-assign]  # a call less
+
+    def put(self, element: T) -> None:
+        self.sink.put(element)
 
     def prepare(self, checkpoint: int) -> None:
-        super().prepare(checkpoint)
-        note(self.folder, "end", self.count)
+        self.sink.prepare(checkpoint)
+        note(self.folder, "end", checkpoint)
+
+    def commit(self, checkpoint: int) -> None:
+        self.sink.commit(checkpoint)
+
+    def restore(self, checkpoint: int) -> None:
+        self.sink.restore(checkpoint)
+
+    def close(self) -> None:
+        self.sink.close()
 
 
 class Total(Ending):
@@ -82,43 +102,89 @@ def value_of(number: int) -> bytes:
     return b"%0100d" % number
 
 
-def batches_of(records: int) -> Iterator[dict[str, list[bytes]]]:
+def batches_of(records: int) -> Iterator[pa.RecordBatch]:
     for begin in range(0, records, ROWS):
-        yield {"value": [value_of(number) for number in range(begin, min(begin + ROWS, records))]}
+        yield batch_of([value_of(number) for number in range(begin, min(begin + ROWS, records))])
+
+
+def batch_of(values: Sequence[bytes]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"data": values})
+
+
+def with_key(batch: pa.RecordBatch) -> pa.RecordBatch:
+    return batch.append_column("key", pc.binary_slice(batch.column("data"), -KEY_BYTES))
+
+
+def seconds_of(batch: pa.RecordBatch) -> pa.Array:
+    return pc.divide(pc.cast(batch.column("transaction_id"), pa.float64()), PER_S)
+
+
+def log_namespace(address: str) -> LogNamespace:
+    uri, _, jars = address.partition(",")
+    return LogNamespace(uri, jars, ONE_COPY)
+
+
+def write_records(builder: Builder, chosen: Namespace, sinks: Mapping[str, Callable[[], Any]]) -> None:
+    sink, folder = sinks[chosen.form](), chosen.folder
+    if chosen.form == "columns":
+        batches = Noted(Items(partial(batches_of, chosen.records)), folder)
+        builder.new_columns(batches).to_sink(NotedSink(sink, batch_of([value_of(0)]), folder))
+    else:
+        numbers = Noted(Items(range(chosen.records)), folder)
+        builder.new_source(numbers).map(value_of).to_sink(NotedSink(sink, value_of(0), folder))
+
+
+def count_kafka(builder: Builder, chosen: Namespace) -> Any:  # noqa: ANN401  # of records or columns
+    source = KafkaSource(chosen.address, chosen.name, until="latest")
+    if chosen.form == "columns":
+        columns = KafkaColumns(source, columns=("key", "timestamp"))
+        rows = builder.new_columns(Noted(columns, chosen.folder)).event_time("timestamp")
+        return rows.count_by_key_and_window("key", tumbling_window(WINDOW_S))
+    records = builder.new_source(Noted(source, chosen.folder)).event_time(lambda record: record.timestamp_s)
+    return records.key_by(lambda record: record.key).count_by_key_and_window(tumbling_window(WINDOW_S))
+
+
+def count_dlog(builder: Builder, chosen: Namespace) -> Any:  # noqa: ANN401  # of records or columns
+    source = DlogSource(log_namespace(chosen.address), chosen.name, until="latest")
+    if chosen.form == "columns":
+        columns = DlogColumns(source, columns=("data", "transaction_id"))
+        rows = builder.new_columns(Noted(columns, chosen.folder)).map_columns(with_key)
+        return rows.event_time(seconds_of).count_by_key_and_window("key", tumbling_window(WINDOW_S))
+    records = builder.new_source(Noted(source, chosen.folder))
+    timed = records.event_time(lambda record: record.transaction_id / PER_S)
+    return timed.key_by(lambda record: record.data[-KEY_BYTES:]).count_by_key_and_window(tumbling_window(WINDOW_S))
 
 
 def topology(arguments: Sequence[str]) -> TopologyBuilder:
     parser = ArgumentParser()
     parser.add_argument("--folder", required=True, help="folder of the notes")
-    parser.add_argument("--servers", required=True)
-    parser.add_argument("--topic", required=True)
     parser.add_argument("--form", choices=("records", "columns"), default="records")
-    parser.add_argument("--records", type=int, default=0, help="how many to write; 0 to read what the topic has")
+    parser.add_argument("--way", choices=("in", "out"), required=True)
+    parser.add_argument("--records", type=int, default=0, help="how many to write")
+    parser.add_argument("system", choices=("kafka", "dlog"))
+    parser.add_argument("address")
+    parser.add_argument("name")
     chosen = parser.parse_args(arguments)
-    builder = Builder()
-    if chosen.records:
-        if chosen.form == "columns":
-            batches = builder.new_columns(Items(partial(batches_of, chosen.records)))
-            values: Any = batches.repartition(1).rows().map(itemgetter("value"))  # behind it, in the task of the sink
-        else:
-            values = builder.new_source(Items(range(chosen.records))).map(value_of)
-        sink = NotedSink(chosen.servers, chosen.topic)
-        sink.folder = chosen.folder
-        values.to_sink(sink)
-    else:
-        source = KafkaSource(chosen.servers, chosen.topic, until="latest")
-        window = tumbling_window(WINDOW_S)
-        if chosen.form == "columns":
-            columns = KafkaColumns(source, columns=("key", "timestamp"))
-            rows = builder.new_columns(Noted(columns, chosen.folder)).event_time("timestamp")
-            counts: Any = rows.count_by_key_and_window("key", window)
-        else:
-            timed = builder.new_source(Noted(source, chosen.folder)).event_time(lambda record: record.timestamp_s)
-            counts = timed.key_by(lambda record: record.key).count_by_key_and_window(window)
+    builder, address, name = Builder(), chosen.address, chosen.name
+    if chosen.way == "in":
+        counts = {"kafka": count_kafka, "dlog": count_dlog}[chosen.system](builder, chosen)
         counts.repartition(1).to_sink(Total(chosen.folder))
+    elif chosen.system == "kafka":
+        to_topic: dict[str, Callable[[], Any]] = {
+            "records": lambda: KafkaSink(address, name),
+            "columns": lambda: KafkaColumnSink(address, name, value="data"),
+        }
+        write_records(builder, chosen, to_topic)
+    else:
+        stream = name.removesuffix("-0")  # of task 0
+        to_log: dict[str, Callable[[], Any]] = {
+            "records": lambda: DlogSink(log_namespace(address), stream),
+            "columns": lambda: DlogColumnSink(log_namespace(address), stream),
+        }
+        write_records(builder, chosen, to_log)
     config = Config().set_delivery_semantics(Config.ATLEAST_ONCE)
     more = {"topology.stateful.checkpoint.interval.seconds": INTERVAL_S}
-    return compile_topology("kafka_records", builder.graph(), {**config.values(), **more})
+    return compile_topology("log_records", builder.graph(), {**config.values(), **more})
 
 
 if __name__ == "__main__":
