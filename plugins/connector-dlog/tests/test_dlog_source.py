@@ -136,9 +136,12 @@ def test_what_was_truncated_away_is_an_error_or_counted(streams: LogStreams, ope
 
 
 def test_a_jvm_that_dies_is_named_once_and_replaced(streams: LogStreams, opened: Readers) -> None:
-    """Nothing is lost or read twice: what was received and not returned is read again."""
+    """Nothing is lost or read twice: what was received and not returned is read again.
+
+    The log is larger than what a client sends ahead, so the JVM dies before it has sent everything.
+    """
     streams.make("dying")
-    wanted = [f"{number}" for number in range(3000)]
+    wanted = [f"{number:01000}" for number in range(3000)]
     streams.write("dying", wanted)
     reader = opened("dying")
     found = take(reader, 700)
@@ -157,15 +160,15 @@ def test_columns_have_the_records_and_end_where_reading_goes_on(streams: LogStre
     source = DlogSource(namespace, "columns", until="latest")
     assert source.partitions(1) == ["columns"]
     chosen = DlogColumns(source, columns=["data", "transaction_id"], rows=1000)
-    found: list[dict[str, Any]] = []
-    position: object = None
-    while len(found) < len(wanted):
-        with closing(chosen.open("columns", position, StageContext("records"))) as reader:
-            assert isinstance(reader, MeasuredReader)
-            (batch,) = wait_until(partial(reader.read, 1), WITHIN_S, "a batch") or ()
-            position = reader.position
-        assert 0 < batch.num_rows <= 1000
-        found += batch.to_pylist()
-    assert found == [{"data": each.encode(), "transaction_id": number} for number, each in enumerate(wanted, 1)]
+    with closing(chosen.open("columns", None, StageContext("records"))) as reader:
+        assert isinstance(reader, MeasuredReader)
+        batches = list(wait_until(partial(reader.read, 1), WITHIN_S, "a batch") or ())
+        position = reader.position
     with closing(chosen.open("columns", position, StageContext("records"))) as reader:
-        assert reader.read(1) is None
+        until_s = monotonic_s() + WITHIN_S
+        while (found := reader.read(1)) is not None:
+            assert monotonic_s() < until_s
+            batches += found
+    assert 0 < max(each.num_rows for each in batches) <= 1000
+    rows = [row for each in batches for row in each.to_pylist()]
+    assert rows == [{"data": each.encode(), "transaction_id": number} for number, each in enumerate(wanted, 1)]
