@@ -119,7 +119,7 @@ def test_frames_have_the_bytes_of_the_table() -> None:
             r"no column 'date' \(nearest: 'data'\)",
         ),
         (lambda: DlogColumns(DlogSource(logs(), "a"), columns="data"), "columns='data' is not a list of one or more"),
-        (lambda: DlogColumnSink(logs(), "a", data=""), "'' is not the name of a column"),
+        (lambda: DlogColumnSink(logs(), "a", data=""), "data is empty; give the name of a column"),
         (lambda: DlogSink[str](logs(), "a/b"), "stream='a/b' is not 1 to 100 letters"),
     ],
 )

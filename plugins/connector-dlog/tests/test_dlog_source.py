@@ -7,7 +7,6 @@ import pickle
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from functools import partial
 from typing import Any
 
 import pytest
@@ -162,7 +161,7 @@ def test_columns_have_the_records_and_end_where_reading_goes_on(streams: LogStre
     chosen = DlogColumns(source, columns=["data", "transaction_id"], rows=1000)
     with closing(chosen.open("columns", None, StageContext("records"))) as reader:
         assert isinstance(reader, MeasuredReader)
-        batches = list(wait_until(partial(reader.read, 1), WITHIN_S, "a batch") or ())
+        batches = list(wait_until(lambda: reader.read(1) or (), WITHIN_S, "a batch"))
         position = reader.position
     with closing(chosen.open("columns", position, StageContext("records"))) as reader:
         until_s = monotonic_s() + WITHIN_S

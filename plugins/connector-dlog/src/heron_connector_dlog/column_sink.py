@@ -32,8 +32,8 @@ class DlogColumnSink(DlogSink[pa.RecordBatch]):
         self, namespace: LogNamespace, stream: str, *, data: str = "data", folder: str | Path | None = None
     ) -> None:
         super().__init__(namespace, stream, folder=folder)
-        if not isinstance(data, str) or not data:
-            msg = f"DlogColumnSink: {data!r} is not the name of a column"
+        if not data:
+            msg = "DlogColumnSink: data is empty; give the name of a column"
             raise UsageError(msg)
         self._column = data
 

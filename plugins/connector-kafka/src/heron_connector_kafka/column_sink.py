@@ -42,10 +42,9 @@ class KafkaColumnSink(KafkaSink[pa.RecordBatch]):
         options: Options | None = None,
     ) -> None:
         super().__init__(servers, topic, transactions=transactions, options=options)
-        for name in (value, key):
-            if name is not None and (not isinstance(name, str) or not name):
-                msg = f"KafkaColumnSink: {name!r} is not the name of a column"
-                raise UsageError(msg)
+        if not value or key == "":
+            msg = f"KafkaColumnSink: value={value!r}, key={key!r}: give the names of columns"
+            raise UsageError(msg)
         self._value_column, self._key_column = value, key
 
     def put(self, element: pa.RecordBatch) -> None:

@@ -128,7 +128,7 @@ class ScribeSpout(PlainSpout, ITwoPhaseStatefulComponent):
 
     def ack_all(self, tup_ids: Sequence[object]) -> None:
         """Answer the clients of whose batches the last tuples are safe."""
-        numbers = map(rshift, tup_ids, repeat(_NUMBER_BITS))  # type: ignore[arg-type]  # the ids of `_emit_tracked`
+        numbers = map(rshift, tup_ids, repeat(_NUMBER_BITS))  # the ids of `_emit_tracked`
         for number, count in Counter(numbers).items():
             if (entry := self._open.get(number)) is not None:
                 entry[1] -= count
