@@ -6,9 +6,11 @@ The first records and the end are noted as files ``begin`` and ``end``, with the
 from __future__ import annotations
 
 import sys
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import pyarrow as pa
@@ -32,6 +34,7 @@ PER_S = 100_000
 """Records of a log per second of event time: its transaction ids count them."""
 KEY_BYTES = 2
 """The end of a value, which is the key of a record of a log."""
+LOOK_S = 0.02
 ROWS = 4096  # as `to_columns` gathers
 ONE_COPY = {"bkcEnsembleSize": 1, "bkcWriteQuorumSize": 1, "bkcAckQuorumSize": 1}
 
@@ -39,15 +42,17 @@ T = TypeVar("T")
 
 
 class Noted(Source[T]):
-    """Notes when the first records are there."""
+    """Notes when the first records are there. With `waits`, it begins when a `NotedSink` is ready."""
 
-    def __init__(self, source: Source[T], folder: str) -> None:
-        self.source, self.folder = source, folder
+    def __init__(self, source: Source[T], folder: str, *, waits: bool = False) -> None:
+        self.source, self.folder, self.waits = source, folder, waits
 
     def partitions(self, tasks: int) -> Sequence[str]:
         return self.source.partitions(tasks)
 
     def open(self, partition: str, position: object, context: StageContext) -> Reader[T]:
+        while self.waits and not Path(self.folder, "ready").exists():
+            time.sleep(LOOK_S)
         reader: Any = self.source.open(partition, position, context)
         read_records = reader.read
 
@@ -72,6 +77,7 @@ class NotedSink(TransactionalSink[T]):
         self.sink.setup(context)
         self.sink.put(self.first)
         self.sink.prepare(0)
+        note(self.folder, "ready", 1)
         self.put = self.sink.put  # type: ignore[method-assign]  # a call less
 
     def put(self, element: T) -> None:
@@ -127,10 +133,10 @@ def log_namespace(address: str) -> LogNamespace:
 def write_records(builder: Builder, chosen: Namespace, sinks: Mapping[str, Callable[[], Any]]) -> None:
     sink, folder = sinks[chosen.form](), chosen.folder
     if chosen.form == "columns":
-        batches = Noted(Items(partial(batches_of, chosen.records)), folder)
+        batches = Noted(Items(partial(batches_of, chosen.records)), folder, waits=True)
         builder.new_columns(batches).to_sink(NotedSink(sink, batch_of([value_of(0)]), folder))
     else:
-        numbers = Noted(Items(range(chosen.records)), folder)
+        numbers = Noted(Items(range(chosen.records)), folder, waits=True)
         builder.new_source(numbers).map(value_of).to_sink(NotedSink(sink, value_of(0), folder))
 
 
