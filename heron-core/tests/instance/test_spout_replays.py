@@ -129,9 +129,6 @@ class Refusing:
 
     streams: ClassVar[dict[str, object]] = {}
 
-    def specialised(self) -> None:
-        """It has no generated emit."""
-
     def emit(self, *_arguments: object) -> None:
         """Raise."""
         message = "no such shard"

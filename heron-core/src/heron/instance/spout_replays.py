@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from heron.api.dead_letter import DEAD_LETTER_STREAM
-from heron.api.definition import DEAD_LETTERS, DEFAULT_STREAM, StreamDefinition
+from heron.api.definition import DEAD_LETTERS, StreamDefinition
 from heron.author_text import named_error
 from heron.clock import monotonic_s, wall_s
 from heron.errors import HeronError
@@ -52,8 +52,6 @@ class SpoutReplays(OwnReplays):
         self._store = store
         self._clock = clock
         self._letters = 0
-        self._streams: Mapping[str, OutStream] = {}
-        self._generated: Callable[..., object] | None = None  # the emit of their default stream
         self._ended: dict[str, LetterRow | None] = {}  # replayed letters that the store still has as they were
         self.replayer.on_stored_acked = lambda acked: self._stored_ended(dict.fromkeys(acked))
 
@@ -169,12 +167,7 @@ class SpoutReplays(OwnReplays):
         emitter, row = self._emitter, root.row
         direct = root.direct[0] if root.direct else None
         if not isinstance(row, ColumnRoot):
-            if self._streams is not emitter.streams:
-                self._streams, self._generated = emitter.streams, emitter.specialised()
-            if direct is None and root.stream == DEFAULT_STREAM and self._generated is not None:
-                self._generated(self._values(root), root.tup_id)
-            else:
-                emitter.emit(self._values(root), root.tup_id, root.stream, direct)
+            emitter.emit(self._values(root), root.tup_id, root.stream, direct)
         elif row.number is None:
             emitter.emit_columns(row.batch, root.tup_id, root.stream, direct)
         else:
