@@ -112,7 +112,7 @@ INJECTED_FAULTS = (
         "a report about a checkpoint that a broken connection loses is not repeated",
         "tmanager/leader/checkpoint_progress.py",
         "            if self._pending is not None and not self._pending.is_storing:\n"
-        '                self._abandon("")\n'
+        '                self.abandon("")\n'
         "            self._complete_after_end = self.is_final()\n",
         "            pass\n",
         found_at=4,
@@ -120,7 +120,7 @@ INJECTED_FAULTS = (
     InjectedFault(
         "a restore leaves the checkpoint under way",
         "tmanager/leader/checkpoint_progress.py",
-        '        self._abandon("")\n        self.restores.order(regions)\n',
+        '        self.abandon("")\n        self.restores.order(regions)\n',
         "        self.restores.order(regions)\n",
         found_at=4,
     ),
