@@ -21,6 +21,7 @@ from heron.instance.input.ack_trust import AckTrust
 from heron.instance.input.batch_reader import BatchReader
 from heron.instance.input.bolt_acks import BoltAcks
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
+from heron.instance.input.early_segments import EarlySegments
 from heron.instance.input.finish_roots import FinishRoots
 from heron.instance.input.marker_counter import MarkerCounter
 from heron.instance.input.received_traces import received_traces
@@ -77,8 +78,7 @@ class BoltRunner(ComponentRunner):
         if task.checkpoints is not None:
             self._alignment = ChannelAlignment(task.settings.park_limit_bytes)
             self._restart_alignment(self._alignment)
-        self._early: list[bytes] = []  # segments of tasks that the present plan does not have yet
-        self._early_bytes = 0
+        self._early = EarlySegments(task.settings.park_limit_bytes)
         self._finish_roots = FinishRoots(emitter, task.metrics, self.user_failed)
         self._ticks = TickTimer(task.config, monotonic_s)
         self._arrived: Stamp | None = None  # of the frame in work, if it has traced rows
@@ -130,9 +130,8 @@ class BoltRunner(ComponentRunner):
         if isinstance(command, PlanReceived):
             sources = watermark_sources(self.task.index, self.task.spec.component)
             self._advance_watermark(self._watermark.set_sources(sources, monotonic_s()))
-            early, self._early, self._early_bytes = self._early, [], 0
-            for segment in early:
-                self._process_or_keep(segment, 0)
+            for segment in self._early.take(self.task.index):
+                self._process_segment(segment, parse_segment(segment, 0))
 
     def specialise(self) -> None:
         """`ComponentRunner.specialise`."""
@@ -171,7 +170,9 @@ class BoltRunner(ComponentRunner):
                 if self._signals.stop_requested:
                     break  # an orderly stop does not wait for many slow calls
                 if self._alignment is None:
-                    self._process_or_keep(frame, start)
+                    head = parse_segment(frame, start)
+                    if not self._early.keeps(frame, head, start, self.task.index):
+                        self._process_segment(frame, head)
                 elif self._alignment.waits():
                     self._alignment.queue(frame[start:segment_end])
                 else:
@@ -180,19 +181,6 @@ class BoltRunner(ComponentRunner):
         except RemoteProtocolError as error:
             self.task.errors.report(f"reading a frame of {len(frame)} bytes", error, "the rest of the frame is lost")
         return largest_bytes
-
-    def _process_or_keep(self, frame: bytes, start: int) -> None:
-        """Processes a segment, or keeps it for the next plan: a task that an update adds may be faster than the plan.
-
-        With checkpoints, the alignment does the same.
-        """
-        head, index = parse_segment(frame, start), self.task.index
-        early = head.plan_version > index.plan.version and head.source_task not in index.tasks
-        if early and self._early_bytes < self.task.settings.park_limit_bytes:
-            self._early.append(frame[start : head.end])
-            self._early_bytes += head.end - start
-        else:
-            self._process_segment(frame, head)
 
     def _align(self, alignment: ChannelAlignment, frame: bytes, start: int) -> None:
         """Processes a segment, parks it, or drops it; saves the task's state when a checkpoint is aligned."""

@@ -207,9 +207,7 @@ class CheckpointProgress:
         if not missing and not pending.is_storing:
             pending.make_manifest(self.run, tasks, self._clock)
         elif missing and now_s - pending.ordered_s >= self.run.timeout_s:
-            self.abandon(
-                f"{_tasks(missing)} did not save within {self.run.timeout_s:g} s (heron.checkpoint.timeout.s)"
-            )
+            self.abandon(f"{_tasks(missing)} did not save within {self.run.timeout_s:g} s (heron.checkpoint.timeout.s)")
 
     def _order(self, now_s: float) -> None:
         plan = self._plans.checkpoint_plan()
