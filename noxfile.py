@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import filecmp
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -61,9 +62,9 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy strict; -- FILES: only where these are."""
-    for paths in _typed_trees():
-        if not session.posargs or any(Path(file).is_relative_to(path) for file in session.posargs for path in paths):
-            session.run(sys.executable, "-m", "mypy", *paths)
+    files = [Path(file) for file in session.posargs]
+    for paths in _typed_runs(files):
+        session.run(sys.executable, "-m", "mypy", *paths)
 
 
 @nox.session
@@ -207,15 +208,37 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
 
 
-def _typed_trees() -> list[list[str]]:
-    """What mypy checks together: no two modules of one run may have the same name (conftest is one)."""
-    sources = ["noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
+def _typed_runs(files: list[Path]) -> list[list[str]]:
+    """What mypy checks together: all sources, and trees of tests; only those with one of these files, if there are any.
+
+    A run begins with all that it knows of the core, so runs are few. But no two modules of one run may have the same
+    name; `conftest` is one.
+    """
+
+    def wanted(paths: list[str]) -> bool:
+        return not files or any(file.is_relative_to(path) for file in files for path in paths)
+
+    # One of the files of examples/pipelines has the name of another example. Mypy takes options before paths only.
+    sources = ["--exclude", "^examples/pipelines/", "noxfile.py", "heron-core/src", *_relative("plugins/*/src")]
     others = ("examples", "bench", "chaos", "checks", "docs_site", "ground_truth", "verify")
     sources += [name for name in others if any((ROOT / name).glob("**/*.py"))]
-    sources += ["--exclude", "^examples/pipelines/"]  # one of its files has the name of another example
-    ours = [[tests] for tests in _relative("heron-core/tests/*")]
-    trees = [["examples/pipelines"], *ours, _relative("tests"), *([tests] for tests in _plugin_tests())]
-    return [sources, *(tree for tree in trees if any((ROOT / tree[0]).rglob("*.py")))]
+    runs: list[list[str]] = []
+    used: list[set[str]] = []
+    for tree in ("examples/pipelines", *_relative("heron-core/tests/*"), *_relative("tests"), *_plugin_tests()):
+        names = {_module(file) for file in (ROOT / tree).rglob("*.py")}
+        if names and wanted([tree]):
+            place = next((place for place, other in enumerate(used) if not other & names), len(runs))
+            if place == len(runs):
+                runs.append([])
+                used.append(set())
+            runs[place].append(tree)
+            used[place] |= names
+    return [sources, *runs] if wanted(sources) else runs
+
+
+def _module(file: Path) -> str:
+    packages = itertools.takewhile(lambda folder: (folder / "__init__.py").exists(), file.parents)
+    return ".".join([file.stem, *(folder.name for folder in packages)][::-1])
 
 
 def _check_generated(session: nox.Session) -> None:

@@ -10,11 +10,12 @@ from bench.checkpoints import CheckpointLatency, Checkpoints, RestoreState
 from bench.child_pipe import ChildPipe
 from bench.encryption import Encryption
 from bench.health_cost import HealthCost
+from bench.in_out import InOut
 from bench.job import ATLEAST, ATMOST, Job
 from bench.jvm_words import JvmWords
-from bench.kafka_in_out import KafkaBench
 from bench.latency import Latency
 from bench.live_update import LiveUpdate
+from bench.log_servers import Dlog, Kafka
 from bench.many_containers import ManyContainers
 from bench.memory import Memory
 from bench.nexmark import Nexmark
@@ -70,8 +71,10 @@ BENCHES: tuple[Bench, ...] = (
     ChildPipe("ChildPipe"),
     JvmWords("JvmWords", Job("simplified_word_count")),
     ScribeIn("ScribeIn"),
-    KafkaBench("KafkaIn", "in"),
-    KafkaBench("KafkaOut", "out"),
+    InOut("KafkaIn", Kafka, "in"),
+    InOut("KafkaOut", Kafka, "out"),
+    InOut("LogIn", Dlog, "in"),
+    InOut("LogOut", Dlog, "out"),
     StartUp("StartUp"),
     Memory("Memory"),
     ManyContainers("ManyContainers"),

@@ -28,10 +28,11 @@ _SECONDS = _ROOT / ".pytest_cache" / "v" / "checks" / "seconds"
 _CHOSEN = "not chaos and not soak and not servers and not matrix"
 _PACE = "mark.pace"
 _PATHS = ("heron-core/tests", "plugins", "tests")
+_WITH_CORE = ("plugins/cli", "plugins/testing", "plugins/service-tracker")
 _SECTIONS = {
     # Of ./dev test, about equally long on two cores. Workers of one section would each collect all tests, in 24 s.
-    "core": ("heron-core/tests", "plugins/cli", "tests", "--ignore=tests/e2e", "--ignore=tests/contract"),
-    "plugins": ("plugins", "--ignore=plugins/cli"),
+    "core": ("heron-core/tests", *_WITH_CORE, "tests", "--ignore=tests/e2e", "--ignore=tests/contract"),
+    "plugins": ("plugins", *(f"--ignore={each}" for each in _WITH_CORE)),
     "end to end": ("tests/e2e", "--ignore-glob=tests/e2e/*/test_on_*.py", *_STEALING, "2"),
 }
 

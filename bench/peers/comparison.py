@@ -21,8 +21,9 @@ from bench.records import BenchError
 from bench.structured_streaming import VARIANTS, words_per_s
 from bench.window import measure_heron
 
-__all__ = ["GOALS", "Comparison", "Goal", "compare", "read_comparison", "run_in_turn"]
+__all__ = ["GOALS", "OWN_VERSION", "Comparison", "Goal", "compare", "read_comparison", "run_in_turn"]
 
+OWN_VERSION = "this tree"
 _ROWS, _COLUMNS = Job("simplified_word_count"), Job("column_word_count")
 _SPARK = {
     "spark, words in the JVM": "Structured Streaming, words of its own",
@@ -145,7 +146,7 @@ def _others(found: Comparison) -> dict[str, Callable[[Pace], float]]:
         found.versions[name] = peer.version
         runs[name] = partial(_rate, peer)
     for name, mode in zip(_BESIDE_STORM, (ATMOST, ATLEAST), strict=True):
-        found.versions[name] = "this tree"  # it is left out where there is no Java
+        found.versions[name] = OWN_VERSION  # it is left out where there is no Java
         runs[name] = partial(rate_in_java, mode)
     for name, variant in _SPARK.items():
         found.versions[name] = importlib.metadata.version("pyspark")

@@ -6,7 +6,7 @@ import statistics
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from bench.peers.comparison import GOALS, Comparison, Goal
+from bench.peers.comparison import GOALS, OWN_VERSION, Comparison, Goal
 
 __all__ = ["details_of", "label", "machine_text", "summary_of"]
 
@@ -79,7 +79,7 @@ def _rates(found: Comparison) -> Iterator[str]:
     for name, rates in sorted(found.rates.items(), key=lambda each: -statistics.median(each[1])):
         middle = statistics.median(rates)
         spread = (max(rates) - min(rates)) / middle
-        version = found.versions.get(name, "this tree")
+        version = found.versions.get(name, OWN_VERSION)
         yield f"| {label(name, found)} | {version} | {middle / 1e6:.3g} | {spread:.0%} | {len(rates)} |"
     for name in found.missing:  # the reasons quote commands, with paths and addresses; the command prints them
         yield f"| {name} | {found.versions.get(name, '')} | not measured | | |"
@@ -87,7 +87,8 @@ def _rates(found: Comparison) -> Iterator[str]:
 
 def _about(found: Comparison) -> Sequence[str]:
     rounds = max(map(len, found.rates.values()), default=0)
-    versions = {name.partition(",")[0]: found.versions[name] for name in found.rates if name in found.versions}
+    others = [name for name in found.rates if found.versions.get(name, OWN_VERSION) != OWN_VERSION]
+    versions = {name.partition(",")[0]: found.versions[name] for name in others}
     how = "One round, in which each system" if rounds == 1 else f"Medians of {rounds} rounds; in each, every system"
     text = [
         f"{found.date}; {machine_text(found.machine)}; " + ", ".join(map(" ".join, versions.items())) + ".",

@@ -138,10 +138,10 @@ def test_a_spout_at_its_limit_waits_for_the_rows_of_a_full_flush_within_the_ling
     """Otherwise it would send a batch for each few acks, and with many destinations a few rows to each."""
     clock = FakeClock()
     quota = RootQuota(60_000, Linger(0.01), clock.monotonic_s)
-    assert [quota.must_wait(free, 2500) for free in (0, 2499, 2500, 60_000)] == [True, True, False, False]
-    assert quota.must_wait(14_999, 20_000), "a quarter of the limit is enough"
-    assert not quota.must_wait(15_000, 20_000)
-    assert quota.must_wait(100, 20_000)
+    assert [quota.must_wait(free, lambda: 2500) for free in (0, 2499, 2500, 60_000)] == [True, True, False, False]
+    assert quota.must_wait(14_999, lambda: 20_000), "a quarter of the limit is enough"
+    assert not quota.must_wait(15_000, lambda: 20_000)
+    assert quota.must_wait(100, lambda: 20_000)
     clock.advance(0.011)
-    assert not quota.must_wait(100, 20_000), "the linger is over"
-    assert quota.must_wait(100, 20_000), "the next one begins"
+    assert not quota.must_wait(100, lambda: 20_000), "the linger is over"
+    assert quota.must_wait(100, lambda: 20_000), "the next one begins"

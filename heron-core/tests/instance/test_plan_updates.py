@@ -49,14 +49,16 @@ class WhenIdle(Signals):
         return self._gateway.data_in.queued_bytes() == 0 and self._gateway.data_in.peek_command() is None
 
 
-def plan_of(version: int, update: PlanUpdate | None = None, sinks: tuple[int, ...] = SINKS) -> PhysicalPlan:
-    """A plan: spout (2) -> bolt (2) -> sink, which gets each row once."""
+def plan_of(
+    version: int, update: PlanUpdate | None = None, sinks: tuple[int, ...] = SINKS, sources: tuple[int, ...] = SOURCES
+) -> PhysicalPlan:
+    """A plan: spout -> bolt (2) -> sink, which gets each row once."""
     definition = topology(
-        spout("spout", stream("v"), parallelism=2),
+        spout("spout", stream("v"), parallelism=len(sources)),
         bolt("bolt", subscription("spout", GroupingKind.ALL), outputs=(stream("value"),), parallelism=2),
         bolt("sink", subscription("bolt", GroupingKind.ALL), parallelism=len(sinks)),
     )
-    tasks = {"spout": SOURCES, "bolt": BOLTS, "sink": sinks}
+    tasks = {"spout": sources, "bolt": BOLTS, "sink": sinks}
     return replace(physical_plan(definition, tasks, version=version), update=update)
 
 
@@ -79,10 +81,10 @@ class Bench:
         self.runner.work()
 
     def take(self, plan: PhysicalPlan) -> None:
-        """A plan arrives; then nothing else is there to do."""
-        self.runner.handle(PlanReceived(plan))
-        frame = data_frame()
+        """A plan arrives, and a batch without rows behind it; then nothing else is there to do."""
+        frame = data_frame(numbers(1))
         self.gateway.data_in.put(frame, len(frame) - FRAME_HEADER_BYTES)
+        self.runner.handle(PlanReceived(plan))
         self.runner.work()
 
     def output(self) -> list[object]:
@@ -153,6 +155,18 @@ def test_a_removed_task_leaves_when_every_task_upstream_has_marked() -> None:
     bench.put(numbers(2, "very last"), plan_marker(2))
     assert bench.output() == [("very last", SINKS), ("END", 0, SINKS), pb.TASK_PHASE_LEFT]
     assert bench.runner.ended
+
+
+def test_data_of_an_added_task_waits_for_the_plan_that_has_it() -> None:
+    """The new task may be on a machine that gets the plan earlier. Without the wait, its first tuples would be lost."""
+    bench = Bench(plan_of(1))
+    bench.put(tuple_segment([("early",)], (3,), source_task=9, plan_version=3), numbers(1, "known"))
+    bench.put(end_marker((3,), 1), end_marker((3,), 2))
+    assert bench.output() == [("known", SINKS)]
+    bench.take(plan_of(3, sources=(*SOURCES, 9)))
+    assert bench.output() == [("early", SINKS)]
+    bench.put(end_marker((3,), 9))
+    assert bench.output()[-1] == pb.TASK_PHASE_ENDED
 
 
 def test_markers_may_arrive_before_the_plan() -> None:

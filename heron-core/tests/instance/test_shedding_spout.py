@@ -68,9 +68,11 @@ class Shedding(SpoutBench):
         share: float,
         shed: Mapping[str, object] = UNIFORM,
         mode: TopologyReliabilityMode = TopologyReliabilityMode.ATMOST_ONCE,
-        rounds: int | None = None,
+        *,
+        acked: bool = True,
     ) -> None:
-        self.rounds = rounds
+        """Without `acked` the spout stops once it has emitted everything: it would wait for its acks."""
+        self.acked = acked
         super().__init__(Numbers, lambda _: self.is_over(), plan_of(shed, mode), SheddingSpoutRunner)
         assert isinstance(self.runner, SheddingSpoutRunner)
         self.shedding = self.runner
@@ -84,10 +86,10 @@ class Shedding(SpoutBench):
             each.follow(share)
 
     def is_over(self) -> bool:
-        if self.rounds is None:
+        if self.acked:
             return self.runner.ended
-        self.rounds -= 1
-        return self.rounds < 0
+        emitter = self.shedding._spout_emitter
+        return emitter.ending and not emitter.pending_rows()
 
     def segments(self) -> list[tuple[float, list[int]]]:
         """The probability and the numbers of each segment."""
@@ -134,7 +136,7 @@ def test_a_spout_that_sheds_everything_is_called_on() -> None:
 
 def test_a_shed_tuple_makes_no_root_and_a_replay_is_never_shed() -> None:
     """It would have been shed twice: its weight would be too small."""
-    bench = Shedding(0.5, mode=TopologyReliabilityMode.ATLEAST_ONCE, rounds=60)
+    bench = Shedding(0.5, mode=TopologyReliabilityMode.ATLEAST_ONCE, acked=False)
     bench.runner.run(ended=False)
     kept = [number for _, numbers in bench.segments() for number in numbers]
     component = bench.runner.component

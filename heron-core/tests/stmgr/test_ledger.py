@@ -176,7 +176,7 @@ def test_flushes_within_a_tenth_of_a_second_expire_together_and_none_too_early()
 
 def test_a_root_that_is_never_acked_does_not_keep_its_segment() -> None:
     """One root of each segment is never acked. Each may cost its own size, but not a segment."""
-    stragglers = 3000
+    stragglers = 1000
     keys = edge_keys_of_range(1, SEGMENT_ROOTS, 1)
     tracemalloc.start()
     try:

@@ -14,9 +14,11 @@ import psutil
 import pytest
 
 from heron.errors import UsageError
-from heron_connector_dlog import ClientDiedError, DlogSink, DlogSource, LogNamespace, Record
+from heron_connector_dlog import ClientDiedError, DlogSink, DlogSource, LogNamespace
 from heron_connector_dlog.client_process import ClientProcess
-from heron_connector_dlog.frames import Kind, frame, open_writer, read, records_of, texts_of, write
+from heron_connector_dlog.column_sink import DlogColumnSink
+from heron_connector_dlog.columns import DlogColumns
+from heron_connector_dlog.frames import Kind, frame, open_writer, read, texts_of, write
 from heron_connector_dlog.record import BEGIN, Place
 from heron_runtime_jvm.java_program import JavaError
 from heron_testing.waiting import wait_until
@@ -95,9 +97,7 @@ def test_frames_have_the_bytes_of_the_table() -> None:
     assert read("ab", Place(1, 2, 3, 9), 4) == b"\0\0\0\2ab" + struct.pack(">qqqq", 1, 2, 3, 4)
     assert read("", BEGIN, 4) == b"\0\0\0\0" + struct.pack(">qqqq", 0, 0, 0, 4)
     assert open_writer("ab", "c", takes_over=True) == b"\0\0\0\2ab\0\0\0\1c\1"
-    assert write(7, [b"a", b""]) == struct.pack(">qii", 7, 2, 1) + b"a" + struct.pack(">i", 0)
-    body = struct.pack(">iqqqqqi", 1, 1, 2, 3, 4, 5, 2) + b"xy"
-    assert list(records_of(body, "log")) == [Record("log", Place(1, 2, 3, 4), 5, b"xy")]
+    assert write(7, [b"a", b""]) == struct.pack(">qiii", 7, 2, 1, 0) + b"a"
     assert texts_of(b"\0\0\0\1a\0\0\0\2\xc3\xa4") == ["a", "ä"]
 
 
@@ -114,6 +114,12 @@ def test_frames_have_the_bytes_of_the_table() -> None:
         (lambda: DlogSource(logs(), "a", start="first"), "start='first' is not 'earliest' or 'latest'"),
         (lambda: DlogSource(logs(), "a", until="now"), "until='now' is not None or 'latest'"),
         (lambda: DlogSource(logs(), "a", truncated="ignore"), "truncated='ignore' is not 'error' or 'skip'"),
+        (
+            lambda: DlogColumns(DlogSource(logs(), "a"), columns=["date"]),
+            r"no column 'date' \(nearest: 'data'\)",
+        ),
+        (lambda: DlogColumns(DlogSource(logs(), "a"), columns="data"), "columns='data' is not a list of one or more"),
+        (lambda: DlogColumnSink(logs(), "a", data=""), "data is empty; give the name of a column"),
         (lambda: DlogSink[str](logs(), "a/b"), "stream='a/b' is not 1 to 100 letters"),
     ],
 )

@@ -8,10 +8,12 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from heron.errors import UserCodeError
 from heron_connector_dlog import ClientDiedError, DlogSink, FencedError, LogNamespace
+from heron_connector_dlog.column_sink import DlogColumnSink
 from heron_connector_dlog.log_client import LogClient
 from heron_connector_dlog.stream_writer import StreamWriter
 from heron_streamlet.connectors.transformer import StageContext
@@ -135,6 +137,40 @@ def test_a_jvm_and_a_bookie_that_die_cost_no_record(
     assert writer.flush(WITHIN_S) == 2000
     distributedlog.start()
     assert streams.read("deaths") == [f"{number}" for number in range(2000)]
+
+
+def test_what_is_gathered_goes_out_without_another_call(
+    streams: LogStreams, new_writer: Callable[[str], StreamWriter]
+) -> None:
+    """The task may have no more records for hours. The answer to a frame sends the next one."""
+    writer = new_writer("gathered")
+    writer.put(b"0")
+    writer.flush()
+    for number in range(1, 3000):
+        writer.put(b"%d" % number)
+        writer.send()
+    wanted = [f"{number}" for number in range(3000)]
+    wait_until(lambda: streams.read("gathered") == wanted, WITHIN_S, "the records")
+    assert writer.flush() == 3000
+
+
+def test_each_row_is_a_record_and_a_batch_with_a_wrong_row_is_not_written(
+    streams: LogStreams, namespace: LogNamespace, started: Sinks
+) -> None:
+    """A record cannot be taken back, so what can fail is found before the first one."""
+    sink = started(DlogColumnSink(namespace, "rows", data="text"))
+    wanted = [f"{number}" for number in range(2500)]
+    sink.put(pa.record_batch({"text": wanted}))
+    for wrong, story in (
+        ({"text": ["x", None]}, "1 rows of the column 'text' are null; a record has data"),
+        ({"text": ["x", "y" * 1_040_385]}, "column 'text': row 1 has 1040385 bytes, more than 1040384"),
+        ({"text": [1]}, "column 'text' has the type int64; give a column of text or bytes"),
+        ({"line": ["x"]}, "no single column 'text' in the batch; its columns are line"),
+    ):
+        with pytest.raises(UserCodeError, match=f"sink 'counts': {story}"):
+            sink.put(pa.record_batch(wrong))
+    sink.prepare(1)
+    assert streams.read("rows-0") == wanted
 
 
 def test_an_element_that_is_no_record_fails_alone(namespace: LogNamespace, tmp_path: Path, started: Sinks) -> None:

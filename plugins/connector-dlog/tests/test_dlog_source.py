@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ import pytest
 from heron.clock import monotonic_s
 from heron.errors import UsageError
 from heron_connector_dlog import ClientDiedError, DlogSource, LogNamespace, Record, TruncatedError
+from heron_connector_dlog.columns import DlogColumns
 from heron_connector_dlog.reader import StreamReader
+from heron_streamlet.connectors.sources import MeasuredReader
 from heron_streamlet.connectors.transformer import StageContext
 from heron_testing.waiting import wait_until
 from heron_testing_servers.log_streams import LogStreams
@@ -132,9 +135,12 @@ def test_what_was_truncated_away_is_an_error_or_counted(streams: LogStreams, ope
 
 
 def test_a_jvm_that_dies_is_named_once_and_replaced(streams: LogStreams, opened: Readers) -> None:
-    """Nothing is lost or read twice: what was received and not returned is read again."""
+    """Nothing is lost or read twice: what was received and not returned is read again.
+
+    The log is larger than what a client sends ahead, so the JVM dies before it has sent everything.
+    """
     streams.make("dying")
-    wanted = [f"{number}" for number in range(3000)]
+    wanted = [f"{number:01000}" for number in range(3000)]
     streams.write("dying", wanted)
     reader = opened("dying")
     found = take(reader, 700)
@@ -143,3 +149,25 @@ def test_a_jvm_that_dies_is_named_once_and_replaced(streams: LogStreams, opened:
         take(reader, 3000 - len(found), found)
     take(reader, 3000 - len(found), found)
     assert texts(found) == wanted
+
+
+def test_columns_have_the_records_and_end_where_reading_goes_on(streams: LogStreams, namespace: LogNamespace) -> None:
+    """A checkpoint lies between two batches."""
+    streams.make("columns")
+    wanted = [f"{number}" for number in range(2500)]
+    streams.write("columns", wanted, first_id=1)
+    source = DlogSource(namespace, "columns", until="latest")
+    assert source.partitions(1) == ["columns"]
+    chosen = DlogColumns(source, columns=["data", "transaction_id"], rows=1000)
+    with closing(chosen.open("columns", None, StageContext("records"))) as reader:
+        assert isinstance(reader, MeasuredReader)
+        batches = list(wait_until(lambda: reader.read(1) or (), WITHIN_S, "a batch"))
+        position = reader.position
+    with closing(chosen.open("columns", position, StageContext("records"))) as reader:
+        until_s = monotonic_s() + WITHIN_S
+        while (found := reader.read(1)) is not None:
+            assert monotonic_s() < until_s
+            batches += found
+    assert 0 < max(each.num_rows for each in batches) <= 1000
+    rows = [row for each in batches for row in each.to_pylist()]
+    assert rows == [{"data": each.encode(), "transaction_id": number} for number, each in enumerate(wanted, 1)]

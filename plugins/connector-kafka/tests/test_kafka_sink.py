@@ -20,6 +20,7 @@ from heron.api import TopologyReliabilityMode
 from heron.errors import ConnectorError, UnreachableError, UserCodeError
 from heron_connector_kafka import KafkaSink, KafkaSource, NewRecord, Transactions, cluster, immediate, transactions
 from heron_connector_kafka.cluster import Cluster
+from heron_connector_kafka.immediate import ImmediateWriter
 from heron_connector_kafka.outgoing import Outgoing, encoded
 from heron_connector_kafka.transactions import TransactionWriter
 from heron_streamlet.connectors.staging import StagingFolder
@@ -283,6 +284,21 @@ def test_without_transactions_records_are_written_at_once_and_survive_a_dead_bro
     monkeypatch.undo()
     sink.prepare(2)
     assert topics.values(topic) == ["a", "b", "c"]
+
+
+def test_record_that_was_not_delivered_is_kept_as_it_was() -> None:
+    """The client's report has key and value, where empty is not the same as none, and no headers."""
+    options = {"message.timeout.ms": 100}
+    writer = ImmediateWriter(Cluster("127.0.0.1:1", options), "counts")
+    records = [Outgoing(b"k", b"v"), Outgoing(None, None), Outgoing(b"", b""), Outgoing(None, b"h", (("x", None),), 7)]
+    for each in records:
+        writer.append(each.key, each.value, each.headers, each.timestamp_ms)
+    writer.append_all([b"row", None], [None, b"row"])
+    assert writer._producer is not None
+    writer._producer.flush(RUN_S)
+    assert sorted(writer._failed, key=repr) == sorted(
+        [*records, Outgoing(b"row", None), Outgoing(None, b"row")], key=repr
+    )
 
 
 @pytest.mark.usefixtures("topics")

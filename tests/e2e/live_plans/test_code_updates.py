@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from committed_lines import PARTITIONS, check_committed, commits
+from held_instants import HeldInstants
+from line_journal import PATIENT, Lines
 from tallies import check_tallies
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import psutil
 
     from heron_testing.heron_run import HeronRun
     from heron_testing.sandbox import Sandbox
+
+STRIKES = (
+    *(("prepare", "tmanager"), ("prepare", "new"), ("prepare", "old"), ("prepare", "command")),
+    *(("switch", "tmanager"), ("switch", "new"), ("switch", "old"), ("switch", "command")),
+    *(("canary", "tmanager"), ("canary", "new"), ("canary", "old"), ("canary", "command")),
+)
+"""A phase of a change of the code, and its victim: also a task with the new code, and one with the former."""
+
+EXACT_STRIKES = (("initialize", "new"), ("pre_save", "tmanager"), ("pre_save", "old"), ("pre_restore", "command"))
+"""An instant of a change of the code with checkpoints, and its victim."""
+
+PATIENT_S = 90.0
+"""A machine that is busy with other tests needs a while."""
 
 COUNTS = "        self.counts = context.keyed_state("
 COUNTED = "        partition, number = tup.values\n        if number"
@@ -97,7 +114,18 @@ def test_new_code_goes_on_with_the_state_and_code_that_does_not_work_returns(san
     assert update(sandbox, program)["tasks"] == [], "nothing to change"
     run.processes("instance", "read-")[0].kill()
     commits(run, "of a task that restarts, with the new package")
+    without_packages(sandbox, run)
     check_exact(run)
+
+
+def without_packages(sandbox: Sandbox, run: HeronRun) -> None:
+    """A container that starts while the store is away says so, and goes on when the store is back."""
+    store = sandbox.home / ".heron" / "packages"
+    away = store.rename(store.with_name("away"))
+    run.the("executor", "/c1.json").kill()
+    run.printed("container 1: exit code 75: ")
+    away.rename(store)
+    commits(run, "of a container that restarts, with the new package")
 
 
 def test_canaries_that_fail_return_and_others_take_the_rest_with_them(sandbox: Sandbox, program: Path) -> None:
@@ -155,4 +183,146 @@ def test_a_saved_file_reaches_the_running_tasks(sandbox: Sandbox, program: Path)
     assert run.stderr.count("NameError: name 'none' is not defined") == 1
     assert run.stderr.count("SyntaxError: invalid syntax") == 1
     edit(program, "        def\n", "")
+    other = sandbox.root / "other"
+    shutil.copytree(program.parent, other)
+    edit(other / program.name, COUNTS, f"        print('canary', flush=True)\n{COUNTS}")
+    words = ("exactly_once", "--code", str(other / program.name), "--canary", "50%", "--canary-for", "600")
+    asked = sandbox.start_command("update", *words)
+    asked.printed("canary: ")
+    edit(program, "second version", "third version")
+    run.printed("heron: not reloaded yet, the former code runs on: an update of topology 'exactly_once' is under way")
+    edit(program, "third version", "fourth version")
+    asked.process.send_signal(signal.SIGINT)
+    assert asked.wait() != 0
+    run.printed("fourth version")
+    assert "third version" not in run.stdout
+    check_exact(run)
+
+
+def code_of(sandbox: Sandbox, name: str) -> dict[str, Any]:
+    """Return the change of the code that is under way, or the last one that the topology manager knows."""
+    found: dict[str, Any] = sandbox.status(name)["code"] or {"phase": "", "tasks": []}
+    return found
+
+
+def kill(sandbox: Sandbox, name: str, component: str, victim: str, asked: HeronRun) -> None:
+    """Kill a process of the topology, or the command that has asked for the new code."""
+    run = sandbox.runs[0]
+    if victim == "command":
+        asked.process.kill()
+        assert asked.wait() < 0
+        return
+    if victim == "tmanager":
+        found = run.the("tmanager")
+    else:
+        new = set(code_of(sandbox, name)["tasks"])
+
+        def victims() -> list[psutil.Process]:
+            tasks = run.commands("instance", f"/{component}-")
+            return [each for each, words in tasks if (task_of(words) in new) is (victim == "new")]
+
+        run.until(victims, f"a {victim} task")  # a task that an update adds starts a little later
+        found = victims()[0]
+    found.kill()
+    found.wait(30.0)
+
+
+def task_of(words: list[str]) -> int:
+    """Return the id of the task that a command line starts."""
+    return int(Path(words[-1]).stem.rpartition("-")[2])
+
+
+def wait_for_the_end(sandbox: Sandbox, name: str) -> None:
+    """Wait until the change of the code is over; a topology manager that has taken over may not know it any more."""
+    over = {"", "complete", "returned"}
+    sandbox.runs[0].until(lambda: code_of(sandbox, name)["phase"] in over, "the end of the change")
+
+
+class CodeOfJournal:
+    """A run of ``journal.py`` whose task ``split`` gets other code; each word says by which version it was split."""
+
+    def __init__(self, sandbox: Sandbox, programs: Path) -> None:
+        self.sandbox, self.instants = sandbox, HeldInstants(sandbox)
+        self.lines = Lines(sandbox, *PATIENT)
+        sandbox.wait_for_tasks(self.lines.run, "journal")
+        self.lines.flow("the start", PATIENT_S)
+        self.program = sandbox.root / "program" / "journal.py"
+        self.program.parent.mkdir()
+        shutil.copyfile(programs / "recording.py", self.program.with_name("recording.py"))
+        self.text = (programs / "journal.py").read_text(encoding="utf-8")
+        self.version = self.last = 0
+
+    def ask(self, *options: str) -> HeronRun:
+        """Start a command that gives the topology the next version."""
+        self.last += 1
+        before = 'line % 7}", line, attempt]'
+        assert self.text.count(before) == 1
+        text = self.text.replace(before, f'line % 7}}", line, {100 + self.last}]')
+        self.program.write_text(text, encoding="utf-8")
+        return self.sandbox.start_command("update", "journal", "--code", str(self.program), *options)
+
+    def strike(self, phase: str, victim: str) -> None:
+        """Kill a process in a phase of a change of the code: all tasks have one version afterwards.
+
+        Only a new task can be held in PREPARE. In SWITCH each task is held before it is told of the new routes.
+        Canaries are not held; their death may come after they were compared.
+        """
+        run, former = self.lines.run, self.version
+        instant = {"prepare": "initialize", "switch": "process"}.get(phase, "")
+        if instant:
+            self.instants.hold(instant)
+        if phase == "switch":
+            self.instants.reached(run, instant)
+        asked = self.ask(*(("--canary", "50%", "--canary-for", "3") if phase == "canary" else ()))
+        if phase == "canary":
+            asked.printed("canary: ")
+        else:
+            run.until(lambda: (self.sandbox.status("journal")["update"] or {}).get("phase") == phase, phase)
+        kill(self.sandbox, "journal", "split", victim, asked)
+        if instant:
+            self.instants.release(instant)
+        ended = asked.wait()
+        wait_for_the_end(self.sandbox, "journal")
+        self.lines.flow(f"{victim} died in {phase}", PATIENT_S)
+        run.until(lambda: len(self.newest_versions()) == 1, "one version")
+        (self.version,) = self.newest_versions()
+        what = f"{victim} in {phase}: {asked.all_output}"
+        assert self.version in {former, self.last}, what
+        assert victim == "command" or (self.version == self.last) is (ended == 0), what
+        assert phase == "canary" or self.version == self.last, what
+
+    def newest_versions(self) -> set[int]:
+        """Return the versions that have split the newest words; 0 is that of the submission."""
+        rows = (self.lines.run.out / "journal").read_text(encoding="utf-8").splitlines()[-100:]
+        return {max(0, int(row.split()[2]) - 100) for row in rows}
+
+
+def test_a_death_at_each_step_of_a_change_loses_nothing(sandbox: Sandbox, sandbox_programs: Path) -> None:
+    """All tasks run one version afterwards: the new one, unless canaries have died, or their command has."""
+    topology = CodeOfJournal(sandbox, sandbox_programs)
+    for phase, victim in STRIKES:
+        topology.strike(phase, victim)
+    topology.lines.finish()
+
+
+def test_a_death_at_each_step_of_a_change_with_checkpoints_changes_no_result(sandbox: Sandbox, program: Path) -> None:
+    """The topology manager ends the change, also without the command; every line is committed once, in order."""
+    instants = HeldInstants(sandbox)
+    run = sandbox.start(program, *PATIENT, args=("--out", str(sandbox.root / "out0"), "--interval", "600"))
+    sandbox.wait_for_tasks(run, "exactly_once")
+    former = COUNTS
+    for number, (instant, victim) in enumerate(EXACT_STRIKES):
+        sandbox.output_of("checkpoints", "exactly_once", "take")  # a restore after the death before is over
+        newer = f"        self.version = {number}\n{COUNTS}"
+        edit(program, former, newer)
+        former = newer
+        instants.hold(instant)
+        asked = sandbox.start_command("update", "exactly_once", "--code", str(program))
+        instants.reached(run, instant)
+        kill(sandbox, "exactly_once", "count", victim, asked)
+        instants.release(instant)
+        assert (asked.wait() == 0) is (victim != "command"), f"{victim} at {instant}: {asked.all_output}"
+        wait_for_the_end(sandbox, "exactly_once")
+        assert code_of(sandbox, "exactly_once")["phase"] in {"", "complete"}
+    sandbox.output_of("checkpoints", "exactly_once", "take")
     check_exact(run)

@@ -21,6 +21,7 @@ from heron.instance.input.ack_trust import AckTrust
 from heron.instance.input.batch_reader import BatchReader
 from heron.instance.input.bolt_acks import BoltAcks
 from heron.instance.input.channel_alignment import ChannelAlignment, Verdict
+from heron.instance.input.early_segments import EarlySegments
 from heron.instance.input.finish_roots import FinishRoots
 from heron.instance.input.marker_counter import MarkerCounter
 from heron.instance.input.received_traces import received_traces
@@ -77,6 +78,7 @@ class BoltRunner(ComponentRunner):
         if task.checkpoints is not None:
             self._alignment = ChannelAlignment(task.settings.park_limit_bytes)
             self._restart_alignment(self._alignment)
+        self._early = EarlySegments(task.settings.park_limit_bytes)
         self._finish_roots = FinishRoots(emitter, task.metrics, self.user_failed)
         self._ticks = TickTimer(task.config, monotonic_s)
         self._arrived: Stamp | None = None  # of the frame in work, if it has traced rows
@@ -111,7 +113,7 @@ class BoltRunner(ComponentRunner):
         self._tick_if_due()
         if self.ended:
             return
-        if self._markers.complete():
+        if self._markers.complete() and not self._early:
             self._finish()
         elif (update := self.task.index.plan.update) is not None:
             self._leave_if_done(update)
@@ -128,6 +130,8 @@ class BoltRunner(ComponentRunner):
         if isinstance(command, PlanReceived):
             sources = watermark_sources(self.task.index, self.task.spec.component)
             self._advance_watermark(self._watermark.set_sources(sources, monotonic_s()))
+            for segment in self._early.take(self.task.index):
+                self._process_segment(segment, parse_segment(segment, 0))
 
     def specialise(self) -> None:
         """`ComponentRunner.specialise`."""
@@ -166,7 +170,9 @@ class BoltRunner(ComponentRunner):
                 if self._signals.stop_requested:
                     break  # an orderly stop does not wait for many slow calls
                 if self._alignment is None:
-                    self._process_segment(frame, parse_segment(frame, start))
+                    head = parse_segment(frame, start)
+                    if not self._early.keeps(frame, head, start, self.task.index):
+                        self._process_segment(frame, head)
                 elif self._alignment.waits():
                     self._alignment.queue(frame[start:segment_end])
                 else:

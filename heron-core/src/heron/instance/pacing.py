@@ -182,14 +182,14 @@ class RootQuota:
         most = setting(config, TOPOLOGY_MAX_SPOUT_PENDING)
         return cls(most if isinstance(most, int) else _DEFAULT_PENDING, linger, clock)
 
-    def must_wait(self, free: float, flush_rows: int) -> bool:
+    def must_wait(self, free: float, flush_rows: Callable[[], int]) -> bool:
         """Whether acks must free more places before the spout emits.
 
-        `free` is the number of free places, `flush_rows` the number of rows that make a full flush.
+        `free` is the number of free places, `flush_rows` gives the number of rows that make a full flush.
         """
         if free <= 0:
             return True
-        if free >= min(flush_rows, self.most / 4):
+        if free >= self.most / 4 or free >= flush_rows():
             self._scarce_since_s = math.inf
             return False
         now_s = self._clock()

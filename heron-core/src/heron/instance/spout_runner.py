@@ -77,6 +77,7 @@ class SpoutRunner(ComponentRunner):
         else:
             self._quota = RootQuota(math.inf, linger, monotonic_s)
             self._immediate = ImmediateAcks(component_class, task.metrics, self._callback_failed)
+        self._flush_rows = partial(_flush_rows, self.emitter)
         self._pacer = FlushPacer(linger)
         self._poll = Backoff(_SHORTEST_POLL_S, _LONGEST_POLL_S)
         self._backoff = Backoff(_FIRST_BACKOFF_S, _LAST_BACKOFF_S)
@@ -98,7 +99,7 @@ class SpoutRunner(ComponentRunner):
             self._rest_as(TimeUse.THROTTLED, _RESTING_WAIT_S)
         elif not data_out.has_room():
             self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_RESTING_WAIT_S))
-        elif self._quota.must_wait(free := self._free_roots(), _flush_rows(self.emitter)):
+        elif self._quota.must_wait(free := self._free_roots(), self._flush_rows):
             # Without a free root not even a replay that is due is emitted; only an outcome helps, and wakes the task.
             self._rest_as(TimeUse.ACKS, _RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
         elif self._replays.is_due():

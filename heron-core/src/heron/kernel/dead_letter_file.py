@@ -124,7 +124,8 @@ class DeadLetterFile:
             if self.older.exists():
                 with self.older.open("rb") as older:
                     self.dropped += sum(not each.startswith(_WRITTEN) for each in older)
-            self.path.replace(self.older)
+                self.older.unlink()  # a file that replaces another one is written to the disk at once (ext4)
+            self.path.rename(self.older)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         with open(os.open(self.path, flags, 0o600), "r+b", buffering=0) as file:
             end = file.seek(0, os.SEEK_END)

@@ -133,8 +133,9 @@ class MetricsManager:
             self._violations.note("metrics", error.violation, f"dropped a record: {error}", level=logging.WARNING)
             return True
         self._taken += 1
-        record = record_of(envelope.metrics_publish)
-        for sink in self._sinks:
-            sink.offer(record)
+        if self._sinks:
+            record = record_of(envelope.metrics_publish)
+            for sink in self._sinks:
+                sink.offer(record)
         self._forwarder.send(envelope)
         return True

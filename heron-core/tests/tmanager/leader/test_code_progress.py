@@ -267,6 +267,29 @@ def test_the_rest_starts_without_a_checkpoint_of_the_canaries(leading: Leading) 
     assert leading.ordered.number == before + 1
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_checkpoint_that_canaries_save_is_given_up_with_the_rest(leading: Leading, *, is_stored: bool) -> None:
+    """It would become complete while the canaries return, and the former code would get their state."""
+    canary(leading)
+    good = leading.ordered.complete
+    ask(leading, 2)
+    leading.works(5)
+    number = leading.ordered.number
+    leading.report(CheckpointEvent.SAVED, number, *((1, 2, 4) if is_stored else (1, 2)))
+    fail(leading, 5)
+    assert code(leading).phase == "return"
+    if is_stored:
+        leading.carry_out(leading.leader.manifest_stored(number))
+    leading.report(CheckpointEvent.SAVED, number, 4)
+    assert len(leading.manifests) == 2 + is_stored
+    leading.works(6)
+    assert code(leading).phase == "returned"
+    assert leading.ordered.complete == good
+    assert leading.status.source.endswith(f"/{good}")
+    leading.works(1, 2, 6)
+    assert leading.ordered.number == number + 1, "the former code goes on with a checkpoint"
+
+
 def test_one_change_at_a_time(leading: Leading, larger: PackingPlan) -> None:
     """An update would give its new tasks one of two packages."""
     canary(leading)

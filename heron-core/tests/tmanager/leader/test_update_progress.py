@@ -239,6 +239,17 @@ def test_an_update_that_is_not_prepared_in_time_is_withdrawn(bench: Bench, large
     assert bench.status().waits_for == "container 3 is missing after 120 s (heron.update.prepare.s)"
 
 
+def test_a_task_that_does_not_start_in_time_is_named_with_its_last_error(bench: Bench, larger: PackingPlan) -> None:
+    """Its package may be in a store that is away."""
+    bench.begin(larger)
+    bench.register(3)
+    bench.take(TaskEvent.DIED, 4, error="package p: does not answer")
+    bench.clock.advance(LIMIT_S)
+    assert bench.update.step()
+    reason = "task 4 is missing after 120 s (heron.update.prepare.s): package p: does not answer"
+    assert bench.status().waits_for == reason
+
+
 def test_a_component_that_ends_before_the_switch_withdraws_the_update(bench: Bench, larger: PackingPlan) -> None:
     """A consumer that has not received the first phase yet ends with it, and takes nothing from new tasks."""
     bench.begin(larger)

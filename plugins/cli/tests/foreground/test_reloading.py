@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.errors import HeronError, TopologyError, TopologyFailedError
+from heron.errors import HeronError, RefusedError, TopologyError, TopologyFailedError
 from heron_cli.foreground import reloading
 from heron_cli.foreground.reloading import Reloaded, Reloading
 from heron_cli.launch.code.code_update import CodeUpdate
@@ -119,3 +119,21 @@ def test_a_file_that_the_program_imports_for_the_first_time_can_be_mended(
         other.write_text("right now")
         updates.wait_for(2, eventually)
         assert said(reloads, 2, eventually)[1] == Reloaded("heron: reloaded word in 0.50 s")
+
+
+def test_files_that_were_refused_are_given_again_as_they_are_then(
+    program: Path, environment: Environment, monkeypatch: pytest.MonkeyPatch, eventually: Eventually
+) -> None:
+    """Another update is under way: that is said once for each save, and the newest save wins."""
+    monkeypatch.setattr(reloading, "_AGAIN_S", 0.01)
+    refusal = RefusedError("an update is under way")
+    done = CodeUpdate("wc", ("word",), (1,), took_s=0.5, files=(program,))
+    followed_program, updates = followed(program, environment, monkeypatch, refusal, refusal, done)
+    with followed_program as reloads:
+        program.write_text("version two")
+        updates.wait_for(3, eventually)
+        found = said(reloads, 2, eventually)
+    assert found == [
+        Reloaded("heron: not reloaded yet, the former code runs on: an update is under way"),
+        Reloaded("heron: reloaded word in 0.50 s"),
+    ]

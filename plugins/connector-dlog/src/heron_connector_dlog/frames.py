@@ -6,10 +6,10 @@ A frame is a length of 4 bytes, a kind of 1 byte, a channel of 4 bytes, and what
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
-from heron_connector_dlog.record import Place, Record
+from heron_connector_dlog.record import Place
 
 __all__ = [
     "HEAD_BYTES",
@@ -22,7 +22,6 @@ __all__ = [
     "open_writer",
     "question",
     "read",
-    "records_of",
     "setup",
     "texts_of",
     "write",
@@ -36,7 +35,6 @@ _KIND = struct.Struct(">bi")
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
 _PLACE = struct.Struct(">qqq")
-_RECORD = struct.Struct(">qqqqqi")
 
 
 class Kind(IntEnum):
@@ -90,25 +88,13 @@ def open_writer(stream: str, owner: str, *, takes_over: bool) -> bytes:
 
 def write(first_id: int, payloads: Sequence[bytes]) -> bytes:
     """The body of WRITE; transaction ids ascend by one."""
-    parts = [_LONG.pack(first_id), _INT.pack(len(payloads))]
-    for each in payloads:
-        parts += (_INT.pack(len(each)), each)
-    return b"".join(parts)
+    head = struct.pack(f">qi{len(payloads)}i", first_id, len(payloads), *map(len, payloads))
+    return head + b"".join(payloads)
 
 
 def question(name: str, stream: str, number: int) -> bytes:
     """The body of ASK."""
     return _text(name) + _text(stream) + _LONG.pack(number)
-
-
-def records_of(body: bytes, stream: str) -> Iterator[Record]:
-    """The records of RECORDS."""
-    (count,), at = _INT.unpack_from(body), _INT.size
-    for _ in range(count):
-        segment, entry, slot, number, transaction_id, size = _RECORD.unpack_from(body, at)
-        at += _RECORD.size
-        yield Record(stream, Place(segment, entry, slot, max(-1, number)), transaction_id, body[at : at + size])
-        at += size
 
 
 def number_of(body: bytes) -> int:

@@ -38,6 +38,8 @@ class Channel:
     def __init__(self, number: int, process: ClientProcess, forget: Callable[[int], None]) -> None:
         self._number, self._process, self._forget = number, process, forget
         self.inbox: SimpleQueue[tuple[Kind, bytes] | HeronError] = SimpleQueue()
+        self.hear: Callable[[Kind, bytes], None] | None = None
+        """Is called with each frame before `next` returns it, by the thread that reads the frames."""
 
     def send(self, kind: Kind, body: bytes = b"") -> None:
         """Send a frame."""
@@ -151,6 +153,8 @@ class LogClient:
         with self._lock:
             channel = self._channels.get(number)
         if channel is not None:
+            if channel.hear is not None:
+                channel.hear(kind, body)
             channel.inbox.put((kind, body))
 
     def _ended(self) -> None:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UnreachableError
+from heron_connector_dlog.block import Block, blocks_of
 from heron_connector_dlog.errors import ClientDiedError, TruncatedError
-from heron_connector_dlog.frames import Kind, more, read, records_of, texts_of
+from heron_connector_dlog.frames import Kind, more, read, texts_of
 from heron_connector_dlog.log_client import Channel, LogClient
 from heron_connector_dlog.record import BEGIN, Place, Record
 
@@ -39,9 +40,8 @@ class StreamReader:
         self._end, self._skips = end, skips
         self._place = place
         self._channel: Channel | None = None
-        self._waiting: deque[Record] = deque()
-        self._frames: deque[tuple[Record, int]] = deque()  # the last record of each frame, and the bytes of the frame
-        self._records: list[Record] = []
+        self._waiting: deque[Block] = deque()
+        self._taken: Sequence[Block] = ()
         self._lost = 0
         self._pause_s, self._open_s = _FIRST_PAUSE_S, 0.0
         self._question: Channel | None = None
@@ -54,7 +54,14 @@ class StreamReader:
         return self._place
 
     def read(self, limit: int) -> Sequence[Record] | None:
-        """`Reader.read`. Does not wait; while the logs are away there is nothing now.
+        """`Reader.read`; raises as `take`."""
+        blocks = self.take(limit)
+        return None if blocks is None else [record for each in blocks for record in each.records(self._stream)]
+
+    def take(self, limit: int) -> Sequence[Block] | None:
+        """The next records as the client has sent them, as `Reader.read` gives elements.
+
+        Does not wait; while the logs are away there is nothing now.
 
         Raises:
             TruncatedError: when the position was truncated away, unless reading goes on behind it.
@@ -76,10 +83,10 @@ class StreamReader:
         except ConnectorError as error:
             self._drop()
             raise self._failed(type(error), str(error)) from error
-        self._take(limit)
-        if not self._records and self._end is not None and self._place >= self._end:
+        self._taken = self._next(limit)
+        if not self._taken and self._end is not None and self._place >= self._end:
             return None
-        return self._records
+        return self._taken
 
     def until(self, last_id: int, wait_s: float) -> Iterator[bytes]:
         """The records up to a transaction id; waits for them.
@@ -94,14 +101,18 @@ class StreamReader:
                 yield record.data
                 if record.transaction_id >= last_id:
                     return
-            if not self._records:
+            if not self._taken:
                 if monotonic_s() >= until_s:
                     raise self._failed(UnreachableError, f"record {last_id} has not come within {wait_s:g} s")
                 self._never.wait(_LOOK_S)
 
     def position_of(self, index: int) -> Place:
         """`PlacedReader.position_of`."""
-        return self._records[index].place
+        for block in self._taken:
+            if index < len(block):
+                return block.place(index)
+            index -= len(block)
+        raise IndexError(index)
 
     def backlog(self) -> float | None:
         """`MeasuredReader.backlog`: the records behind the position. None while the logs do not answer."""
@@ -136,31 +147,40 @@ class StreamReader:
                 return
             self._channel = self._client.channel()
             self._channel.send(Kind.READ, read(self._stream, self._place, _WINDOW_BYTES))
-        while len(self._waiting) < limit and (found := self._channel.next()) is not None:
-            records = list(records_of(found[1], self._stream))
-            self._waiting += records
-            self._frames.append((records[-1], len(found[1])))
+        while sum(map(len, self._waiting)) < limit and (found := self._channel.next()) is not None:
+            self._waiting += blocks_of(found[1])
             self._pause_s = _FIRST_PAUSE_S
 
-    def _take(self, limit: int) -> None:
-        self._records = []
-        while self._waiting and len(self._records) < limit:
-            record = self._waiting[0]
-            if self._end is not None and record.place >= self._end:
+    def _next(self, limit: int) -> Sequence[Block]:
+        """Some of what waits, up to the end and to a gap."""
+        taken: list[Block] = []
+        while self._waiting and limit > 0:
+            block = self._waiting[0]
+            rows = len(block) if self._end is None else block.rows_before(self._end)
+            if not rows:
+                assert self._end is not None  # noqa: S101  # a block has rows
                 self._waiting.clear()
                 self._place = self._end
-                return
-            if -1 < self._place.passed != record.place.passed > -1:
-                if self._records:
-                    return  # the next call judges it
-                self._jump(record.place)
-            self._records.append(self._waiting.popleft())
-            segment, entry, slot, passed = record.place
-            self._place = Place(segment, entry, slot + 1, passed if passed < 0 else passed + 1)
-            if self._frames and record is self._frames[0][0]:
-                _, size = self._frames.popleft()
-                if self._channel is not None:
-                    self._channel.send(Kind.MORE, more(size))
+                break
+            first = block.place(0)
+            if -1 < self._place.passed != first.passed > -1:
+                if taken:
+                    break  # the next call judges it
+                self._jump(first)
+            part = block.part(0, min(rows, limit))
+            taken.append(part)
+            limit -= len(part)
+            self._place = part.behind()
+            self._pass(part)
+        return taken
+
+    def _pass(self, part: Block) -> None:
+        """The begin of what waits is taken: the client may send as much."""
+        block = self._waiting.popleft()
+        if len(part) < len(block):
+            self._waiting.appendleft(block.part(len(part), len(block)))
+        elif block.frame_bytes and self._channel is not None:
+            self._channel.send(Kind.MORE, more(block.frame_bytes))
 
     def _jump(self, found: Place) -> None:
         """The next record is not the one that follows: accept what retention has removed, or refuse it.
@@ -197,4 +217,3 @@ class StreamReader:
             self._channel.close()
             self._channel = None
         self._waiting.clear()
-        self._frames.clear()

@@ -1,9 +1,13 @@
-"""An element of `DlogSource`, and the places in a log."""
+"""An element of `DlogSource`, and the places in a log.
+
+A `Record` is a struct of msgspec, which takes a fraction of the time that a frozen dataclass takes to make.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 __all__ = ["BEGIN", "Place", "Record"]
 
@@ -24,8 +28,7 @@ BEGIN = Place(0, 0, 0)
 """Before the first record that is not truncated."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, gc=False):
     """A record of a log.
 
     Attributes:

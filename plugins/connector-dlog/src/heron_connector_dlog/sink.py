@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,11 +17,12 @@ from heron_streamlet.connectors.sinks import TransactionalSink
 from heron_streamlet.connectors.staging import StagingFolder, check_sink_id
 from heron_streamlet.connectors.transformer import StageContext
 
-__all__ = ["DlogSink"]
+__all__ = ["LARGEST_BYTES", "DlogSink"]
 
 _log = logging.getLogger(__name__)
 
-_LARGEST_BYTES = 1_040_384  # of a record, by the client
+LARGEST_BYTES = 1_040_384
+"""Of a record, by the client."""
 _CLOSE_S = 5.0
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -92,8 +93,8 @@ class DlogSink(TransactionalSink[T_contra]):
                 "returns one of them"
             )
             raise UserCodeError(msg)
-        if len(payload) > _LARGEST_BYTES:
-            msg = f"sink {self._name!r}: a record of {len(payload)} bytes is larger than {_LARGEST_BYTES}"
+        if len(payload) > LARGEST_BYTES:
+            msg = f"sink {self._name!r}: a record of {len(payload)} bytes is larger than {LARGEST_BYTES}"
             raise UserCodeError(msg)
         self._way.put(payload)
 
@@ -139,6 +140,10 @@ class _Immediate:
         self._writer.send()
         self._has_put = True
 
+    def put_all(self, payloads: Sequence[bytes]) -> None:
+        self._writer.put_all(payloads)
+        self._has_put = True
+
     def prepare(self, checkpoint: int) -> None:
         del checkpoint
         if self._has_put:
@@ -171,6 +176,10 @@ class _Staged:
 
     def put(self, payload: bytes) -> None:
         self._folder.append(payload)
+
+    def put_all(self, payloads: Sequence[bytes]) -> None:
+        for each in payloads:
+            self._folder.append(each)
 
     def commit(self, checkpoint: int) -> None:
         """Write the files up to this checkpoint."""

@@ -11,7 +11,7 @@ from heron_connector_dlog.log_client import LogClient
 from heron_connector_dlog.log_namespace import LogNamespace
 from heron_connector_dlog.reader import StreamReader
 from heron_connector_dlog.record import BEGIN, Place, Record
-from heron_streamlet.connectors.sources import Reader, Source
+from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import StageContext
 
 __all__ = ["DlogSource"]
@@ -95,7 +95,7 @@ class DlogSource(Source[Record]):
             self._client.close()
         return found
 
-    def open(self, partition: str, position: object, context: StageContext) -> Reader[Record]:
+    def open(self, partition: str, position: object, context: StageContext) -> StreamReader:
         """`Source.open`. Does not wait for the logs.
 
         Raises:

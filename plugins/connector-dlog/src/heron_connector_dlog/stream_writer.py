@@ -4,6 +4,10 @@ To open a log fences its former writer, and recovers what that one has written. 
 records up to it are in the log, all others are not. So what was on its way when a connection broke is sent again from
 there, and no record is there twice while this object has the log.
 
+Records go out at once while none is on its way. Others are gathered until there are enough for a frame, or until the
+answer to those before comes: the thread that reads the answer sends them. So one record is not delayed, and many take
+few frames. This thread and that of the task share the records, under a lock.
+
 The log keeps the name of its owner. A writer takes the log over when it opens it for the first time; later it opens
 the log only if it is still the owner. So of two writers that live, the one that came first stays out.
 """
@@ -14,7 +18,8 @@ import logging
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 
 from heron.clock import monotonic_s
@@ -47,7 +52,8 @@ class StreamWriter:
         self._last: int | None = None  # the last transaction id that is acknowledged; None while another one may write
         self._held: deque[bytes] = deque()  # behind it
         self._held_bytes = 0
-        self._sent = 0  # of those that are held
+        self._sent = 0  # of those that are held; -1 while the log is not open
+        self._lock = threading.Lock()
         self._trouble: ConnectorError | UnreachableError | None = None
         self._never = threading.Event()
         client.use(self)
@@ -59,21 +65,32 @@ class StreamWriter:
             ClientDiedError: when the JVM of the client has ended. The record is not taken; put it again.
             ConnectorError: as `flush`; the record is not taken. After a `FencedError` it is raised until `flush` has.
         """
-        while self._held_bytes >= _HELD_BYTES:
-            try:
-                self._settle(TIMEOUT_S, _HELD_BYTES // 2)
-            except FencedError as error:
-                self._trouble = error
-                raise
-            except ClientDiedError:
-                raise
-            except UnreachableError as error:
-                _log.warning("%s", error)
-        self._held.append(payload)
-        self._held_bytes += len(payload) + _RECORD_BYTES
+        if self._held_bytes >= _HELD_BYTES:
+            self._wait_for_room()
+        with self._lock:
+            self._held.append(payload)
+            self._held_bytes += len(payload) + _RECORD_BYTES
+
+    def put_all(self, payloads: Sequence[bytes]) -> None:
+        """Write records, and hand them to the client; as `put` and `send`. After an error some may be taken."""
+        for begin in range(0, len(payloads), _FRAME_RECORDS):
+            if self._held_bytes >= _HELD_BYTES:
+                self._wait_for_room()
+            some = payloads[begin : begin + _FRAME_RECORDS]
+            with self._lock:
+                self._held += some
+                self._held_bytes += sum(map(len, some)) + _RECORD_BYTES * len(some)
+            self.send()
 
     def send(self) -> None:
-        """Hand what was put to the client; does not wait for the logs. `flush` raises what fails."""
+        """Hand what was put to the client, or leave it to the next answer; does not wait for the logs.
+
+        `flush` raises what fails.
+        """
+        channel = self._channel
+        gathers = self._sent > 0 and len(self._held) - self._sent < _FRAME_RECORDS
+        if gathers and channel is not None and channel.inbox.empty():
+            return
         if isinstance(self._trouble, FencedError):
             return
         try:
@@ -96,6 +113,19 @@ class StreamWriter:
         except FencedError:
             self._last = None
             raise
+
+    def _wait_for_room(self) -> None:
+        """Waits while much is on its way; raises as `put`."""
+        while self._held_bytes >= _HELD_BYTES:
+            try:
+                self._settle(TIMEOUT_S, _HELD_BYTES // 2)
+            except FencedError as error:
+                self._trouble = error
+                raise
+            except ClientDiedError:
+                raise
+            except UnreachableError as error:
+                _log.warning("%s", error)
 
     def _settle(self, wait_s: float, held_bytes: int = 0) -> int:
         """Wait until a quorum has all but `held_bytes`; as `flush`."""
@@ -145,19 +175,29 @@ class StreamWriter:
     def _turn(self, wait_s: float) -> None:
         """Open, send, and take answers, once."""
         if self._channel is None:
-            self._channel = self._client.channel()
-            self._channel.send(Kind.OPEN_WRITER, open_writer(self.stream, self._owner, takes_over=self._last is None))
-            self._sent = -1  # until it is open
-        self._send()
+            channel = self._client.channel()
+            channel.hear = partial(self._hear, channel)
+            with self._lock:
+                self._channel, self._sent = channel, -1
+            channel.send(Kind.OPEN_WRITER, open_writer(self.stream, self._owner, takes_over=self._last is None))
+        with self._lock:
+            self._send()
         found = self._channel.next(wait_s)
         while found is not None:
             kind, body = found
             if kind == Kind.OPENED:
-                self._opened(number_of(body))
-                self._send()
-            else:
-                self._acknowledged(number_of(body))
+                with self._lock:
+                    self._opened(number_of(body))
+                    self._send()
             found = self._channel.next()
+
+    def _hear(self, channel: Channel, kind: Kind, body: bytes) -> None:
+        """An answer has come; in the thread that reads the frames. Sends what was gathered meanwhile."""
+        if kind == Kind.WRITTEN:
+            with self._lock:
+                if channel is self._channel:
+                    self._acknowledged(number_of(body))
+                    self._send()
 
     def _send(self) -> None:
         while self._channel is not None and 0 <= self._sent < len(self._held) and self._last is not None:
@@ -184,6 +224,7 @@ class StreamWriter:
         return type(error)(f"log {self.stream!r}: {error}")
 
     def _drop(self) -> None:
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
+        with self._lock:
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UnreachableError
 from heron_connector_kafka.cluster import TIMEOUT_S, Cluster, Option, Refusal, described, is_passing
-from heron_connector_kafka.outgoing import Outgoing
+from heron_connector_kafka.outgoing import ANY_PARTITION, Headers, Outgoing
 from heron_connector_kafka.transactions import PRODUCER_OPTIONS
 
 __all__ = ["ImmediateWriter"]
@@ -32,24 +32,45 @@ class ImmediateWriter:
         self._failed: deque[Outgoing] = deque()
         self._trouble: KafkaError | None = None
         self._poll_s = 0.0
+        self._hear = self._heard  # one object for all records
 
-    def put(self, record: Outgoing) -> None:
+    def append(self, key: bytes | None, value: bytes | None, headers: Headers = (), timestamp_ms: int = 0) -> None:
         """Hand a record to the client; waits while its queue is full.
 
         Raises:
             ConnectorError: when the cluster has refused records for good.
         """
-        if self._producer is None:
-            self._producer = self._cluster.producer(_OPTIONS, self._refusal)
+        producer = self._opened() if self._producer is None else self._producer
         try:
-            self._send(self._producer, record)
-            if (now_s := monotonic_s()) >= self._poll_s:
-                self._poll_s = now_s + _POLL_S
-                self._producer.poll(0)
+            if headers or timestamp_ms:
+                self._send(producer, Outgoing(key, value, headers, timestamp_ms))
+            else:
+                try:
+                    producer.produce(self._topic, value, key, ANY_PARTITION, self._hear)
+                except BufferError:
+                    Outgoing(key, value).produce(producer, self._topic, self._hear)
+            if (now_s := monotonic_s()) < self._poll_s:
+                return
+            producer.poll(0)
         except KafkaException as error:
             raise self._refused(error) from error
-        if self._trouble is not None or self._refusal.error is not None:
-            self._check()  # behind, so that a report costs no record
+        self._poll_s = now_s + _POLL_S
+        self._check()  # behind, so that a report costs no record
+
+    def append_all(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
+        """Hand records to the client; as `append`."""
+        producer = self._opened() if self._producer is None else self._producer
+        produce, topic, hear = producer.produce, self._topic, self._hear
+        try:
+            for key, value in zip(keys, values, strict=False):
+                try:
+                    produce(topic, value, key, ANY_PARTITION, hear)
+                except BufferError:
+                    Outgoing(key, value).produce(producer, topic, hear)
+            producer.poll(0)
+        except KafkaException as error:
+            raise self._refused(error) from error
+        self._check()
 
     def prepare(self, checkpoint: int) -> None:
         """Wait until the cluster has everything.
@@ -61,10 +82,9 @@ class ImmediateWriter:
         del checkpoint
         if self._producer is None and not self._failed:
             return
-        if self._producer is None:
-            self._producer = self._cluster.producer(_OPTIONS, self._refusal)
+        producer = self._opened() if self._producer is None else self._producer
         try:
-            waiting = self._flushed(self._producer)
+            waiting = self._flushed(producer)
         except KafkaException as error:
             raise self._refused(error) from error
         self._check()
@@ -85,6 +105,10 @@ class ImmediateWriter:
                 self._producer.flush(_CLOSE_S)
             self._producer = None
 
+    def _opened(self) -> Producer:
+        self._producer = self._cluster.producer(_OPTIONS, self._refusal)
+        return self._producer
+
     def _flushed(self, producer: Producer) -> int:
         """Waits; returns how many records the cluster does not have."""
         until_s = monotonic_s() + TIMEOUT_S
@@ -97,6 +121,10 @@ class ImmediateWriter:
 
     def _send(self, producer: Producer, record: Outgoing) -> None:
         record.produce(producer, self._topic, partial(self._delivered, record))
+
+    def _heard(self, error: KafkaError | None, message: Message) -> None:
+        """What becomes of a record without headers and time: the message has the rest of it."""
+        self._delivered(Outgoing(message.key(), message.value()), error, message)
 
     def _delivered(self, record: Outgoing, error: KafkaError | None, message: Message) -> None:
         del message

@@ -8,11 +8,13 @@ from typing import Any, TypeAlias
 import msgspec
 from confluent_kafka import KafkaError, Message, Producer
 
-__all__ = ["Outgoing", "decoded", "encoded"]
+__all__ = ["ANY_PARTITION", "Headers", "Outgoing", "decoded", "encoded"]
 
 _ROOM_S = 0.2
-_ANY_PARTITION = -1  # the client chooses
+ANY_PARTITION = -1
+"""The client chooses."""
 
+Headers: TypeAlias = tuple[tuple[str, bytes | None], ...]
 Hear: TypeAlias = Callable[[KafkaError | None, Message], None]
 
 
@@ -21,7 +23,7 @@ class Outgoing(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes | None], ...] = ()
+    headers: Headers = ()
     timestamp_ms: int = 0
 
     def produce(self, producer: Producer, topic: str, hear: Hear | None = None) -> None:
@@ -34,7 +36,7 @@ class Outgoing(msgspec.Struct, array_like=True, frozen=True, gc=False):
                         topic, self.value, self.key, on_delivery=hear, timestamp=self.timestamp_ms, headers=headers
                     )
                 else:  # each keyword would take 0.2 µs
-                    producer.produce(topic, self.value, self.key, _ANY_PARTITION, hear)
+                    producer.produce(topic, self.value, self.key, ANY_PARTITION, hear)
             except BufferError:
                 producer.poll(_ROOM_S)
             else:

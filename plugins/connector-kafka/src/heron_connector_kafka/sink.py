@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +14,7 @@ from heron.api.config import setting
 from heron.errors import UsageError, UserCodeError
 from heron_connector_kafka.cluster import LATEST_S, Cluster, Option, Options
 from heron_connector_kafka.immediate import ImmediateWriter
-from heron_connector_kafka.outgoing import Outgoing, encoded
+from heron_connector_kafka.outgoing import Headers, Outgoing, encoded
 from heron_connector_kafka.record import NewRecord
 from heron_connector_kafka.transactions import (
     DEFAULT_TIMEOUT_MS,
@@ -124,6 +124,7 @@ class KafkaSink(TransactionalSink[T_contra]):
             self._staged.timeout_ms = self._timeout_ms(options)
             self._staged.setup(context)
         self._way = self._staged or ImmediateWriter(self._cluster, self.topic)
+        self._append = self._way.append
 
     def put(self, element: T_contra) -> None:
         """`Sink.put`.
@@ -133,25 +134,34 @@ class KafkaSink(TransactionalSink[T_contra]):
                 the time is not one.
         """
         given: object = element if self._value is None else self._value(element)
-        given_key: object = None
-        headers: tuple[tuple[str, bytes | None], ...] = ()
+        key: object = None if self._key is None else self._key(element)
+        if type(given) is bytes and key is None and len(given) <= self._largest_bytes:  # the quick way
+            self._append(None, given)
+        else:
+            self._append_any(key, given)
+
+    def _append_any(self, key: object, given: object) -> None:
+        headers: Headers = ()
         timestamp_ms = 0
-        if type(given) is not bytes and isinstance(given, NewRecord):  # structs answer `isinstance` slowly
+        if isinstance(given, NewRecord):
             headers = tuple((name, self._bytes(f"header {name!r}", each)) for name, each in given.headers)
             timestamp_ms = self._milliseconds(given.timestamp_s)
-            given_key, given = given.key, given.value
-        key = self._bytes("key", given_key if self._key is None else self._key(element))
-        value = self._bytes("value", given)
-        size = len(key or b"") + len(value or b"")
+            key = given.key if self._key is None else key
+            given = given.value
+        key_bytes, value = self._bytes("key", key), self._bytes("value", given)
+        size = len(key_bytes or b"") + len(value or b"")
         if headers:
             size += sum(len(name) + len(each or b"") for name, each in headers)
+        self._check_size(size)
+        self._append(key_bytes, value, headers, timestamp_ms)
+
+    def _check_size(self, size: int) -> None:
         if size > self._largest_bytes:
             msg = (
                 f"sink {self._name!r}: a record of {size} bytes is larger than {self._largest_bytes}; raise "
                 "message.max.bytes in `options`, and max.message.bytes of the topic"
             )
             raise UserCodeError(msg)
-        self._way.put(Outgoing(key, value, headers, timestamp_ms))
 
     def prepare(self, checkpoint: int) -> None:
         """`TransactionalSink.prepare`.
@@ -227,6 +237,15 @@ class _StagedRecords(StagedSink[Outgoing]):
     def put(self, record: Outgoing) -> None:
         """`Sink.put`."""
         self.staging.append(encoded(record))
+
+    def append(self, key: bytes | None, value: bytes | None, headers: Headers = (), timestamp_ms: int = 0) -> None:
+        """`ImmediateWriter.append`."""
+        self.put(Outgoing(key, value, headers, timestamp_ms))
+
+    def append_all(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
+        """`ImmediateWriter.append_all`."""
+        for key, value in zip(keys, values, strict=False):
+            self.put(Outgoing(key, value))
 
     def write(self, files: Sequence[StagedFile]) -> None:
         """`StagedSink.write`. The transactions of a task have a marker that says which file they have written."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from operator import rshift
 from typing import Any, ClassVar
 
 from heron.api import (
     IMetric,
     ITwoPhaseStatefulComponent,
-    Spout,
+    PlainSpout,
     State,
     TopologyContext,
     TopologyReliabilityMode,
@@ -31,7 +34,7 @@ _IN_BATCH = (1 << _NUMBER_BITS) - 1
 _METRIC_S = 10.0
 
 
-class ScribeSpout(Spout, ITwoPhaseStatefulComponent):
+class ScribeSpout(PlainSpout, ITwoPhaseStatefulComponent):
     """Emits the messages that clients log. A client has its OK when its batch is safe.
 
     | mode | OK means |
@@ -123,14 +126,15 @@ class ScribeSpout(Spout, ITwoPhaseStatefulComponent):
         self._emit_all(batch.entries[begin:])
         self._emitted.append(batch)
 
-    def ack(self, tup_id: object) -> None:
-        """Answer the client when the last tuple of its batch is safe."""
-        number = tup_id >> _NUMBER_BITS  # type: ignore[operator]  # the ids of `_emit_tracked`
-        if (entry := self._open.get(number)) is not None:
-            entry[1] -= 1
-            if not entry[1]:
-                del self._open[number]
-                self._intake.answer(entry[0])
+    def ack_all(self, tup_ids: Sequence[object]) -> None:
+        """Answer the clients of whose batches the last tuples are safe."""
+        numbers = map(rshift, tup_ids, repeat(_NUMBER_BITS))  # the ids of `_emit_tracked`
+        for number, count in Counter(numbers).items():
+            if (entry := self._open.get(number)) is not None:
+                entry[1] -= count
+                if not entry[1]:
+                    del self._open[number]
+                    self._intake.answer(entry[0])
 
     def fail(self, tup_id: object) -> None:
         """Emit the tuple again, unless the engine has given it up, or the client will send it again."""

@@ -28,6 +28,9 @@ class Topics:
         config = {key.replace("_", "."): value for key, value in settings.items()}
         admin = self.admin()
         admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name].result(_S)
+        until_s = monotonic_s() + _S
+        while name not in admin.list_topics(timeout=_S).topics:  # the controller answers before the broker knows it
+            assert monotonic_s() < until_s, f"the broker does not list topic {name}"
         return name
 
     def remove(self, topic: str) -> None:

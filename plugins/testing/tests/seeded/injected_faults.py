@@ -112,7 +112,7 @@ INJECTED_FAULTS = (
         "a report about a checkpoint that a broken connection loses is not repeated",
         "tmanager/leader/checkpoint_progress.py",
         "            if self._pending is not None and not self._pending.is_storing:\n"
-        '                self._abandon("")\n'
+        '                self.abandon("")\n'
         "            self._complete_after_end = self.is_final()\n",
         "            pass\n",
         found_at=4,
@@ -120,7 +120,7 @@ INJECTED_FAULTS = (
     InjectedFault(
         "a restore leaves the checkpoint under way",
         "tmanager/leader/checkpoint_progress.py",
-        '        self._abandon("")\n        self.restores.order(regions)\n',
+        '        self.abandon("")\n        self.restores.order(regions)\n',
         "        self.restores.order(regions)\n",
         found_at=4,
     ),
@@ -157,7 +157,7 @@ INJECTED_FAULTS = (
         "tmanager/leader/restores.py",
         "        if reported == known:\n",
         "        if reported.losses == known.losses:\n",
-        found_at=8,
+        found_at=10,
     ),
     InjectedFault(
         "a restored task discards what belongs to its checkpoint",
@@ -223,6 +223,7 @@ INJECTED_FAULTS = (
         "instance/state/checkpoint_saver.py",
         "            if job.payloads:\n",
         '            self._outcomes.append((job, ""))\n            self._on_outcome()\n            if job.payloads:\n',
+        found_at=1,
     ),
     InjectedFault(
         "a leader sends a plan before it is written",
@@ -252,14 +253,14 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "if sent_under > version or self._marked",
         "if self._marked",
-        tried=25,
+        found_at=88,
     ),
     InjectedFault(
-        "a report from before a restore counts",
-        "tmanager/leader/task_table.py",
-        "        if report.restores is not None and report.restores <",
-        "        if report.restores is not None and report.restores + 99 <",
-        tried=24,
+        "a checkpoint is ordered while a task restarts",
+        "tmanager/leader/checkpoint_progress.py",
+        "now_s < self._not_before_s or self._unready():",
+        "now_s < self._not_before_s:",
+        found_at=2,
     ),
     InjectedFault(
         "the topology ends before its last checkpoint is committed",
@@ -297,7 +298,7 @@ INJECTED_FAULTS = (
         "tmanager/leader/restores.py",
         " or next((e for e in plan.losses if e.container_id == container_id), None)\n",
         "\n",
-        tried=24,
+        found_at=42,
     ),
 )
 

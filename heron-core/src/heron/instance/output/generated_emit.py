@@ -24,7 +24,8 @@ fast (measured). The text for a stream of one field, grouped by that field, with
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
+from types import CodeType
 
 from heron.api.definition import DEFAULT_STREAM
 from heron.instance.output.out_stream import OutStream
@@ -167,6 +168,11 @@ def _made(text: str, name: str, names: dict[str, object]) -> Callable[..., None]
     # Parameters of an enclosing function become closure cells, which are faster than globals.
     inner = "".join(f"    {line}\n" for line in text.splitlines())
     namespace: dict[str, object] = {}
-    exec(f"def make({', '.join(names)}):\n{inner}    return {name}\n", namespace)  # noqa: S102  # our own text only
+    exec(_code(f"def make({', '.join(names)}):\n{inner}    return {name}\n"), namespace)  # noqa: S102  # our own text
     make: Callable[..., Callable[..., None]] = namespace["make"]  # type: ignore[assignment]  # defined by the text
     return make(**names)
+
+
+@lru_cache(maxsize=64)  # a restore makes the same text again, and to compile it takes longer than the rest
+def _code(text: str) -> CodeType:
+    return compile(text, "<string>", "exec")

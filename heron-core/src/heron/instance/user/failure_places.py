@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -59,14 +60,15 @@ class FailurePlaces:
 
         With `by_caller`, the first frame is the caller's, which makes this call at one place, and is left out.
         """
-        first = trace = error.__traceback__
-        if by_caller and trace is not None:
-            first = trace = trace.tb_next or trace
-        key: list[object] = [doing, type(error)]
-        while trace is not None:
-            key += (id(trace.tb_frame.f_code), trace.tb_lasti)
-            trace = trace.tb_next
-        place = self._by_id.get(by_id := tuple(key))
+        first = error.__traceback__
+        if by_caller and first is not None:
+            first = first.tb_next or first
+        by_id: tuple[object, ...]
+        if first is not None and first.tb_next is None:  # the usual case: the call itself raised
+            by_id = (doing, type(error), id(first.tb_frame.f_code), first.tb_lasti)
+        else:
+            by_id = (doing, type(error), *_instructions(first))
+        place = self._by_id.get(by_id)
         return place if place is not None else self._add(by_id, doing, type(error), first)
 
     def _add(self, by_id: tuple[object, ...], doing: str, kind: type, trace: TracebackType | None) -> FailurePlace:
@@ -83,3 +85,11 @@ class FailurePlaces:
                 self._by_id.clear()
             place = self._by_code[key] = self._by_id[by_id] = FailurePlace()
         return place
+
+
+def _instructions(trace: TracebackType | None) -> Iterator[int]:
+    """The code and the instruction of each frame."""
+    while trace is not None:
+        yield id(trace.tb_frame.f_code)
+        yield trace.tb_lasti
+        trace = trace.tb_next

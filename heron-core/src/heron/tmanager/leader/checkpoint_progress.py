@@ -91,10 +91,10 @@ class CheckpointProgress:
         way is taken again, and the topology ends with another one if a commit is missing.
         """
         if self.restores.losses_reported(container_id, incarnation, losses, by_task or {}):
-            self._abandon("")
+            self.abandon("")
         elif again:
             if self._pending is not None and not self._pending.is_storing:
-                self._abandon("")
+                self.abandon("")
             self._complete_after_end = self.is_final()
 
     def reported(self, report: CheckpointReport) -> None:
@@ -111,7 +111,7 @@ class CheckpointProgress:
         elif report.event is CheckpointEvent.SAVED and report.snapshot is not None:
             pending.saved[report.task_id] = report.snapshot
         elif report.event is CheckpointEvent.FAILED:
-            self._abandon(report.error)
+            self.abandon(report.error)
 
     def manifest_stored(self, number: int, error: str = "") -> bool:
         """The manifest of a checkpoint is stored, or is not (`error`); returns whether the plan changes."""
@@ -120,7 +120,7 @@ class CheckpointProgress:
         if pending is None or manifest is None or manifest.number != number:
             return False
         if error:
-            self._abandon(error)
+            self.abandon(error)
             return False
         undivided = tuple(sorted({each.component for each in manifest.tasks if each.operator is not None}))
         self._plans.checkpoints = replace(self._plans.checkpoint_plan(), complete=number, undivided=undivided)
@@ -163,7 +163,7 @@ class CheckpointProgress:
 
         The regions of reported losses are among them.
         """
-        self._abandon("")
+        self.abandon("")
         self.restores.order(regions)
         self._complete_after_end = False
         self._next_s = self._clock.monotonic_s() + self.run.interval_s
@@ -207,9 +207,7 @@ class CheckpointProgress:
         if not missing and not pending.is_storing:
             pending.make_manifest(self.run, tasks, self._clock)
         elif missing and now_s - pending.ordered_s >= self.run.timeout_s:
-            self._abandon(
-                f"{_tasks(missing)} did not save within {self.run.timeout_s:g} s (heron.checkpoint.timeout.s)"
-            )
+            self.abandon(f"{_tasks(missing)} did not save within {self.run.timeout_s:g} s (heron.checkpoint.timeout.s)")
 
     def _order(self, now_s: float) -> None:
         plan = self._plans.checkpoint_plan()
@@ -218,7 +216,8 @@ class CheckpointProgress:
         self._asked = False
         self._next_s = now_s + self.run.interval_s
 
-    def _abandon(self, error: str) -> None:
+    def abandon(self, error: str = "") -> None:
+        """Gives up the checkpoint under way. Another one is taken as soon as possible, or some time after an error."""
         if error and self._pending is not None:
             number = self._pending.number
             self._not_before_s = self._clock.monotonic_s() + _RETRY_S

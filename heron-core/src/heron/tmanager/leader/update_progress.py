@@ -179,6 +179,8 @@ class UpdateProgress:
         if update.phase is not UpdatePhase.PREPARE:
             msg = f"update {update.number} cannot be withdrawn in phase {update.phase.value}; it will be complete soon"
             raise HeronError(msg)
+        if self._checkpoints is not None and self._checkpoint and self._plans.code is not None:
+            self._checkpoints.abandon()  # canaries save it too, and the former code returns to the one before
         self._note("withdrawn", reason)
         self._plans.withdraw()
 
@@ -221,7 +223,9 @@ class UpdateProgress:
                 return self._end_by_restore(update, self._checkpoints)
             self._plans.switch()
         elif self._clock.monotonic_s() >= self._deadline_s:
-            self.withdraw(f"{self._waits_for()} is missing after {self.limit_s:g} s (heron.update.prepare.s)")
+            errors = [error for task in self._starting() if (error := self._tasks.last_error(task))]
+            why = f": {errors[0]}" if errors else ""
+            self.withdraw(f"{self._waits_for()} is missing after {self.limit_s:g} s (heron.update.prepare.s){why}")
         else:
             return False
         return True

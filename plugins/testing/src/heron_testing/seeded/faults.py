@@ -64,6 +64,11 @@ class Fault:
     target: str = ""
     lasts_s: float = 0.0
 
+    @property
+    def ends_sessions(self) -> bool:
+        """Whether it may end a session of two processes: at once, or because a link breaks that is silent for long."""
+        return self.kind in _END_SESSIONS or self.lasts_s > _SILENT_S
+
     def __str__(self) -> str:
         lasts = f" for {self.lasts_s:g} s" if self.lasts_s else ""
         return f"at {self.at_s:.3f} s: {self.kind.value} {self.target}{lasts}".rstrip()
@@ -127,6 +132,8 @@ _KINDS = {
     FaultKind.UPDATE: 4,
 }
 _INSTANTS = frozenset({FaultKind.KILL, FaultKind.RESET, FaultKind.LEASE, FaultKind.CLOCK, FaultKind.UPDATE})
+_END_SESSIONS = frozenset({FaultKind.KILL, FaultKind.RESET, FaultKind.UPDATE, FaultKind.CODE})
+_SILENT_S = 10.0
 _STORE_BACK_S = 2.2
 _STALL_S = 0.4
 _SLOW_S = 0.3  # the longest additional delay of a message, or of a call of the checkpoint store

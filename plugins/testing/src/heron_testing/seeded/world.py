@@ -151,14 +151,14 @@ class Fiber:
         self.name = name
         self._run = run
         self._waits = 0  # the number of the present wait; 0 while it runs or after its end
-        self._numbers = itertools.count(1)
+        self._last = 0  # the number of the last wait
         self._greenlet = greenlet(self._main, parent=world.hub)
         self.ended = False
 
     def start(self, delay_s: float) -> None:
         """Begins to run after a time."""
-        self._waits = number = next(self._numbers)
-        self.world.after(delay_s, lambda: self._resume(number))
+        self._waits = self._last = number = self._last + 1
+        self.world.after(delay_s, partial(self._resume, number))
 
     def wait(self, until_ns: int | None) -> None:
         """Own thread: waits for `wake`, or until a time.
@@ -166,15 +166,15 @@ class Fiber:
         Raises:
             ProcessKilled: when the process is killed.
         """
-        if self.process.killed:
+        process, world = self.process, self.world
+        if process.killed:
             raise ProcessKilled
-        self._waits = number = next(self._numbers)
-        world = self.world
+        self._waits = self._last = number = self._last + 1
         if until_ns is not None:
             world.at(until_ns, partial(self._resume, number))
         world.current = None
         world.hub.switch()
-        if self.process.killed:
+        if process.killed:
             raise ProcessKilled
 
     def sleep(self, seconds: float) -> None:

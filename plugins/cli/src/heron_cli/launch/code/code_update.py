@@ -16,7 +16,7 @@ from pathlib import Path
 from heron.api.definition import ComponentKind
 from heron.checkpoints.manifest import CheckpointId
 from heron.clock import monotonic_s
-from heron.errors import HeronError, TopologyFailedError, UnreachableError, UsageError
+from heron.errors import HeronError, RefusedError, TopologyFailedError, UnreachableError, UsageError
 from heron.ipc.documents.status import CodeStatus
 from heron.kernel.package import pack
 from heron.planner.code_change import CodeChange, encode_change, replaced
@@ -80,6 +80,7 @@ def update_code(
     `load` loads the file that the request names; without it, the file is loaded as the running one was.
 
     Raises:
+        RefusedError: when the topology starts or is paused, or another update is under way; nothing has changed.
         UsageError: when the new code defines another topology, or cannot read the saved state; nothing has changed.
         TopologyError: when the file does not load or verify; nothing has changed.
         TopologyFailedError: when the tasks have returned to the former code; says why.
@@ -215,12 +216,12 @@ class _CodeRun:
         """Check that nobody has configured the topology since it was compared; the change would undo that.
 
         Raises:
-            UsageError: when its definition is another one.
+            RefusedError: when its definition is another one.
         """
         plan = self._topology.plans().physical
         if plan is not None and plan.topology != self._running.plan.topology:
             msg = f"the configuration of topology {self._topology.name!r} has changed meanwhile; try again"
-            raise UsageError(msg)
+            raise RefusedError(msg)
 
     def _begin(self, tasks: Sequence[int], canary_s: float) -> None:
         packing = self._topology.plans().packing
@@ -273,7 +274,7 @@ class _CodeRun:
     def _decide(self, status: CodeStatus) -> tuple[Comparison, ...]:
         """Observe the canaries, then let all tasks follow or the canaries return; return what was compared."""
         try:
-            counts = observed(self._count, self._request.canary_for_s, self._is_canary)
+            counts = observed(self._count, self._request.canary_for_s, self._goes_on)
         except KeyboardInterrupt:
             self._topology.withdraw_update("the command was interrupted")
             raise
@@ -287,7 +288,7 @@ class _CodeRun:
         compared = compared_health(tasks, counts, [each for each in status.tasks if each in tasks])
         self._request.on_phase(status, [f"{each.text}{each.worse and ': worse, '}{each.worse}" for each in compared])
         worse = "; ".join(f"{each.component}: {each.worse}" for each in compared if each.worse)
-        if not self._is_canary():
+        if not self._goes_on():
             return compared  # it has returned by itself, or ended
         if worse:
             self._topology.withdraw_update(worse)
@@ -300,9 +301,10 @@ class _CodeRun:
             self._begin(rest, 0.0)
         return compared
 
-    def _is_canary(self) -> bool:
-        status = self._topology.status().code
-        return status is not None and status.phase == "canary" and status.package == self._change.package
+    def _goes_on(self) -> bool:
+        """Whether the canaries run; a topology manager that has taken over first waits for the reports of all tasks."""
+        now = self._topology.status().code
+        return now is not None and now.phase in {"change", "canary"} and now.package == self._change.package
 
     def _count(self) -> dict[int, TaskCounts]:
         return counted(self._topology, self._spouts)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from heron.errors import StateError, UsageError
+from heron.errors import RefusedError, StateError
 from heron.kernel.manifest import PackageManifest
 from heron.kernel.package import hash_files, unpack
 from heron.planner.packing_plan import PackingPlan
@@ -48,7 +48,7 @@ def running_code(environment: Environment, topology: RemoteTopology) -> Iterator
     """Fetch the package that a topology runs; its files are removed at the end of the block.
 
     Raises:
-        UsageError: when the topology is starting, or an update or a change of its code is under way.
+        RefusedError: when the topology is starting, or an update or a change of its code is under way.
         StateError: when a plan is missing or cannot be read.
         PackageError: when the package cannot be fetched.
     """
@@ -56,10 +56,10 @@ def running_code(environment: Environment, topology: RemoteTopology) -> Iterator
     plan = plans.physical
     if plan is None or not plan.version:
         msg = f"topology {topology.name!r} is starting; only a running topology can get new code"
-        raise UsageError(msg)
+        raise RefusedError(msg)
     if plan.update is not None or plan.code is not None:
         msg = f"an update of topology {topology.name!r} is under way, see `heron status {topology.name}`; try again"
-        raise UsageError(msg)
+        raise RefusedError(msg)
     uri = plan.package or topology.run.package_uri
     if not uri:
         msg = f"topology {topology.name!r}: its execution state names no package; submit it again"

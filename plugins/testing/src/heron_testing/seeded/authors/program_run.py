@@ -97,7 +97,7 @@ class _ProgramRun:
             carried.schedule(each)
         last_s = max((each.at_s + each.lasts_s for each in faults), default=0.0)
         cluster.checks.quiet_s = last_s
-        cluster.checks.sessions += len(faults)
+        cluster.checks.sessions += sum(each.ends_sessions for each in faults)
         try:
             with cluster.logging(whole=False), self._effects.watched():
                 world.run(last_s + limit_s)

@@ -1,6 +1,5 @@
 package heron.dlog;
 
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.List;
 import org.apache.distributedlog.DLSN;
@@ -58,11 +57,5 @@ final class LogRange {
 
     static String text(DLSN place) {
         return place.getLogSegmentSequenceNo() + " " + place.getEntryId() + " " + place.getSlotId();
-    }
-
-    static void write(DataOutputStream data, DLSN place) throws IOException {
-        data.writeLong(place.getLogSegmentSequenceNo());
-        data.writeLong(place.getEntryId());
-        data.writeLong(place.getSlotId());
     }
 }

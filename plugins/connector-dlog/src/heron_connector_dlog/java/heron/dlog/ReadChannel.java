@@ -1,7 +1,10 @@
 package heron.dlog;
 
+import java.io.DataOutputStream;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.function.ToLongFunction;
 import org.apache.distributedlog.DLSN;
 import org.apache.distributedlog.LogRecordWithDLSN;
 import org.apache.distributedlog.api.AsyncLogReader;
@@ -88,14 +91,25 @@ final class ReadChannel extends Channel {
         averageBytes = Math.max(1, sent / Math.max(1, records.size()));
         frames.send(Frames.RECORDS, number, data -> {
             data.writeInt(records.size());
+            writeLongs(data, records, each -> each.getDlsn().getLogSegmentSequenceNo());
+            writeLongs(data, records, each -> each.getDlsn().getEntryId());
+            writeLongs(data, records, each -> each.getDlsn().getSlotId());
+            writeLongs(data, records, LogRecordWithDLSN::getSequenceId);
+            writeLongs(data, records, LogRecordWithDLSN::getTransactionId);
             for (LogRecordWithDLSN each : records) {
-                LogRange.write(data, each.getDlsn());
-                data.writeLong(each.getSequenceId());
-                data.writeLong(each.getTransactionId());
-                byte[] payload = each.getPayload();
-                data.writeInt(payload.length);
-                data.write(payload);
+                data.writeInt(each.getPayloadBuf().readableBytes());
+            }
+            for (LogRecordWithDLSN each : records) {
+                data.write(each.getPayload());
             }
         });
+    }
+
+    private static void writeLongs(
+        DataOutputStream data, List<LogRecordWithDLSN> records, ToLongFunction<LogRecordWithDLSN> number
+    ) throws IOException {
+        for (LogRecordWithDLSN each : records) {
+            data.writeLong(number.applyAsLong(each));
+        }
     }
 }

@@ -78,9 +78,13 @@ final class WriteChannel extends Channel {
     private void write(ByteBuffer frame) throws Exception {
         long first = frame.getLong();
         int count = frame.getInt();
+        ByteBuffer sizes = frame.slice();
+        frame.position(frame.position() + count * Integer.BYTES);
         List<LogRecord> records = new ArrayList<>(count);
         for (int index = 0; index < count; index++) {
-            records.add(new LogRecord(first + index, Frames.bytes(frame)));
+            byte[] data = new byte[sizes.getInt()];
+            frame.get(data);
+            records.add(new LogRecord(first + index, data));
         }
         long last = first + count - 1;
         List<CompletableFuture<DLSN>> written = writer.writeBulk(records).get();

@@ -1,0 +1,124 @@
+"""The records of logs as columns. It needs pyarrow, so the package does not import it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from heron.errors import UsageError, nearest
+from heron_connector_dlog.block import Block
+from heron_connector_dlog.reader import StreamReader
+from heron_connector_dlog.source import DlogSource
+from heron_streamlet.arrow.column_sources import check_rows
+from heron_streamlet.connectors.sources import Source
+from heron_streamlet.connectors.transformer import StageContext
+
+__all__ = ["DlogColumns"]
+
+_ROWS = 16_384  # a checkpoint, acks and back pressure wait for a batch
+
+
+def _numbers(number: int, blocks: Sequence[Block], stream: str) -> pa.Array:
+    del stream
+    found = np.frombuffer(b"".join(each.numbers(number) for each in blocks), ">i8").astype(np.int64)
+    return pa.array(found)
+
+
+def _streams(blocks: Sequence[Block], stream: str) -> pa.Array:
+    return pa.repeat(pa.scalar(stream), sum(map(len, blocks)))
+
+
+def _data(blocks: Sequence[Block], stream: str) -> pa.Array:
+    del stream
+    sizes = np.frombuffer(b"".join(each.sizes() for each in blocks), ">i4")
+    offsets = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=offsets[1:])
+    data = b"".join(each.data() for each in blocks)
+    return pa.Array.from_buffers(pa.binary(), len(sizes), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+_COLUMNS: Mapping[str, Callable[[Sequence[Block], str], Any]] = {
+    "stream": _streams,
+    "segment": partial(_numbers, 0),
+    "entry": partial(_numbers, 1),
+    "slot": partial(_numbers, 2),
+    "transaction_id": partial(_numbers, 4),
+    "data": _data,
+}
+
+
+class DlogColumns(Source[pa.RecordBatch]):
+    """The records of a `DlogSource` in batches, for `Builder.new_columns`.
+
+    The columns are ``stream``, ``segment``, ``entry`` and ``slot`` (the DLSN), ``transaction_id`` and ``data``. A batch
+    is of one log.
+
+    Args:
+        source: the logs.
+        columns: the names of the columns to make, in this order; None for all. Each one takes time.
+        rows: the number of records in a batch, at most; from 1 to 1,048,576.
+
+    Raises:
+        UsageError: when a column does not exist, or comes twice, or `rows` is out of range.
+    """
+
+    repeatable = False  # from a position, but in batches of other sizes
+    word = "dlog"
+
+    def __init__(self, source: DlogSource, *, columns: Sequence[str] | None = None, rows: int = _ROWS) -> None:
+        check_rows(rows, "DlogColumns")
+        names = tuple(_COLUMNS) if columns is None else tuple(columns)
+        if isinstance(columns, str) or not 0 < len(names) == len(set(names)):
+            msg = f"DlogColumns: columns={columns!r} is not a list of one or more different names"
+            raise UsageError(msg)
+        for name in names:
+            if name not in _COLUMNS:
+                msg = f"DlogColumns: no column {name!r}{nearest(name, _COLUMNS)}; known: {', '.join(_COLUMNS)}"
+                raise UsageError(msg)
+        self._source, self._names, self._rows = source, names, rows
+        self.bounded = source.bounded
+
+    def partitions(self, tasks: int) -> Sequence[str]:
+        """`DlogSource.partitions`."""
+        return self._source.partitions(tasks)
+
+    def open(self, partition: str, position: object, context: StageContext) -> ColumnReader:
+        """`DlogSource.open`."""
+        return ColumnReader(self._source.open(partition, position, context), partition, self._names, self._rows)
+
+
+class ColumnReader:
+    """A `MeasuredReader` that gives one batch at a time, so that no position lies within a batch."""
+
+    def __init__(self, records: StreamReader, stream: str, names: Sequence[str], rows: int) -> None:
+        self._records, self._stream, self._names, self._rows = records, stream, names, rows
+
+    @property
+    def position(self) -> object:
+        """`Reader.position`."""
+        return self._records.position
+
+    def read(self, limit: int) -> Sequence[pa.RecordBatch] | None:
+        """`Reader.read`; raises as `StreamReader.take`."""
+        del limit  # a batch has thousands of rows
+        blocks = self._records.take(self._rows)
+        if not blocks:
+            return None if blocks is None else ()
+        arrays = [_COLUMNS[name](blocks, self._stream) for name in self._names]
+        return (pa.RecordBatch.from_arrays(arrays, names=list(self._names)),)
+
+    def backlog(self) -> float | None:
+        """`MeasuredReader.backlog`, in records."""
+        return self._records.backlog()
+
+    def gauges(self) -> Mapping[str, float]:
+        """`GaugedReader.gauges`."""
+        return self._records.gauges()
+
+    def close(self) -> None:
+        """`Reader.close`."""
+        self._records.close()
