@@ -123,7 +123,7 @@ def without_packages(sandbox: Sandbox, run: HeronRun) -> None:
     store = sandbox.home / ".heron" / "packages"
     away = store.rename(store.with_name("away"))
     run.the("executor", "/c1.json").kill()
-    run.printed("container 1: exit code 75: ")
+    run.printed("container 1: exit code 1: ")
     away.rename(store)
     commits(run, "of a container that restarts, with the new package")
 
