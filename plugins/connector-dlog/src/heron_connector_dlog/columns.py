@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from heron.errors import UsageError, nearest
 from heron_connector_dlog.block import Block
 from heron_connector_dlog.reader import StreamReader
 from heron_connector_dlog.source import DlogSource
-from heron_streamlet.arrow.column_sources import check_rows
+from heron_streamlet.arrow.column_sources import check_rows, chosen_columns
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import StageContext
 
@@ -71,14 +70,7 @@ class DlogColumns(Source[pa.RecordBatch]):
 
     def __init__(self, source: DlogSource, *, columns: Sequence[str] | None = None, rows: int = _ROWS) -> None:
         check_rows(rows, "DlogColumns")
-        names = tuple(_COLUMNS) if columns is None else tuple(columns)
-        if isinstance(columns, str) or not 0 < len(names) == len(set(names)):
-            msg = f"DlogColumns: columns={columns!r} is not a list of one or more different names"
-            raise UsageError(msg)
-        for name in names:
-            if name not in _COLUMNS:
-                msg = f"DlogColumns: no column {name!r}{nearest(name, _COLUMNS)}; known: {', '.join(_COLUMNS)}"
-                raise UsageError(msg)
+        names = chosen_columns(columns, _COLUMNS, "DlogColumns")
         self._source, self._names, self._rows = source, names, rows
         self.bounded = source.bounded
 

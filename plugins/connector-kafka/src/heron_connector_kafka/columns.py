@@ -8,10 +8,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 from confluent_kafka import Message
 
-from heron.errors import UsageError, nearest
 from heron_connector_kafka.reader import PartitionReader
 from heron_connector_kafka.source import KafkaSource
-from heron_streamlet.arrow.column_sources import check_rows
+from heron_streamlet.arrow.column_sources import check_rows, chosen_columns
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import StageContext
 
@@ -58,14 +57,7 @@ class KafkaColumns(Source[pa.RecordBatch]):
 
     def __init__(self, source: KafkaSource, *, columns: Sequence[str] | None = None, rows: int = _ROWS) -> None:
         check_rows(rows, "KafkaColumns")
-        names = tuple(_COLUMNS) if columns is None else tuple(columns)
-        if isinstance(columns, str) or not 0 < len(names) == len(set(names)):
-            msg = f"KafkaColumns: columns={columns!r} is not a list of one or more different names"
-            raise UsageError(msg)
-        for name in names:
-            if name not in _COLUMNS:
-                msg = f"KafkaColumns: no column {name!r}{nearest(name, _COLUMNS)}; known: {', '.join(_COLUMNS)}"
-                raise UsageError(msg)
+        names = chosen_columns(columns, _COLUMNS, "KafkaColumns")
         self._source, self._names, self._rows = source, names, rows
         self.bounded = source.bounded
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +10,12 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from heron.author_text import short_text
-from heron.errors import UsageError
+from heron.errors import UsageError, nearest
 from heron_streamlet.arrow.batches import as_batch
 from heron_streamlet.connectors.sources import MeasuredReader, Reader, Source, matching_files
 from heron_streamlet.connectors.transformer import StageContext
 
-__all__ = ["MOST_ROWS", "ROWS", "ColumnSource", "ParquetFiles", "ParquetReader", "check_rows"]
+__all__ = ["MOST_ROWS", "ROWS", "ColumnSource", "ParquetFiles", "ParquetReader", "check_rows", "chosen_columns"]
 
 ROWS = 65_536
 """The number of rows in a batch that a source reads, at most."""
@@ -72,6 +72,23 @@ def check_rows(rows: object, owner: str) -> None:
     if type(rows) is not int or not 0 < rows <= MOST_ROWS:
         msg = f"{owner}: rows={short_text(rows, 60)} is not an integer from 1 to {MOST_ROWS}"
         raise UsageError(msg)
+
+
+def chosen_columns(columns: Sequence[str] | None, known: Collection[str], owner: str) -> tuple[str, ...]:
+    """The names of the columns to make, in their order; None stands for all that are known.
+
+    Raises:
+        UsageError: when a column does not exist, or comes twice.
+    """
+    names = tuple(known) if columns is None else tuple(columns)
+    if isinstance(columns, str) or not 0 < len(names) == len(set(names)):
+        msg = f"{owner}: columns={columns!r} is not a list of one or more different names"
+        raise UsageError(msg)
+    for name in names:
+        if name not in known:
+            msg = f"{owner}: no column {name!r}{nearest(name, known)}; known: {', '.join(known)}"
+            raise UsageError(msg)
+    return names
 
 
 class ParquetReader:
