@@ -239,7 +239,7 @@ INJECTED_FAULTS = (
         "            for marker in self.markers.of(task_id):\n                self._put(task_id, marker)\n",
         "            pass\n",
         with_state=False,
-        tried=20,
+        found_at=18,
     ),
     InjectedFault(
         "a task starts under a plan that does not know of its loss",
@@ -253,12 +253,14 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "if sent_under > version or self._marked",
         "if self._marked",
+        found_at=40,
     ),
     InjectedFault(
         "a checkpoint is ordered while a task restarts",
         "tmanager/leader/checkpoint_progress.py",
         "now_s < self._not_before_s or bool(self._unready()))",
         "now_s < self._not_before_s)",
+        found_at=2,
     ),
     InjectedFault(
         "the topology ends before its last checkpoint is committed",
@@ -281,7 +283,7 @@ INJECTED_FAULTS = (
         "self.full = self.full or taken_bytes > marks.hard_bytes",
         "self.full = False",
         with_state=False,
-        tried=27,
+        found_at=52,
     ),
     InjectedFault(
         "the back pressure of a stream manager that is gone stays",
@@ -296,6 +298,7 @@ INJECTED_FAULTS = (
         "tmanager/leader/restores.py",
         " or next((e for e in plan.losses if e.container_id == container_id), None)\n",
         "\n",
+        found_at=42,
     ),
 )
 
