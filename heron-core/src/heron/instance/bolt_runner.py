@@ -52,8 +52,6 @@ if TYPE_CHECKING:  # topologies without columns or checkpoints need not import t
 
 __all__ = ["BoltRunner"]
 
-_WAIT_S = 0.25  # without work: anything that arrives ends the wait, and metrics continue
-
 _NO_TUPLE = Tuple()
 
 
@@ -312,7 +310,7 @@ class BoltRunner(ComponentRunner):
         now_s = monotonic_s()
         self._output.acks.settle()  # of the component's own threads
         if not self._output.waits():
-            self._wait_for_input(min(_WAIT_S, max(0.0, self._ticks.next_s - now_s)))
+            self._wait_for_input(min(self._rest_s(), max(0.0, self._ticks.next_s - now_s)))
         elif (wait_s := self._output.idle_wait_s(now_s)) > 0:
             self._wait_for_input(wait_s)
         else:

@@ -41,6 +41,8 @@ __all__ = ["ComponentExitedError", "ComponentRunner", "ComponentStartError", "Co
 
 _REMOVED_WITHIN_S = 1.0  # from the signal of the executor to the plan from the stream manager; both are sent together
 
+_LOOK_S = 0.25  # between two looks at what threads of the author have emitted and acked without their collector
+
 _EXITS = "the task ends and is restarted; raise an Exception to fail a tuple, call end() to end a spout"
 _STOPS = "the task ends, because on_error or topology.on.error is 'stop' for it"
 
@@ -336,6 +338,11 @@ class ComponentRunner(ABC):
                 self._leave(item.plan)
             elif item is None:
                 data_in.wait(deadline_s - monotonic_s())
+
+    def _rest_s(self) -> float:
+        """Seconds that a task without work may sleep: commands, data, queued calls and signals end its sleep."""
+        until_metrics_s = self.task.telemetry.wait_s(monotonic_s())
+        return min(_LOOK_S, until_metrics_s) if self.task.gateway.machine.has_foreign_threads() else until_metrics_s
 
     @abstractmethod
     def _reset(self) -> None:

@@ -13,6 +13,7 @@ from typing import Self
 import pytest
 
 from heron.clock import monotonic_s
+from heron.driver_kit.signals import Signals
 from heron.errors import MissingDriverError
 from heron.instance.gateway.gateway import Gateway
 from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, ReportSeen, SessionOpened
@@ -106,7 +107,7 @@ class Site:
     With a `refusal` there is no inspector; `inspectors` are those that were opened.
     """
 
-    def __init__(self, long_call_s: float = 0.0) -> None:
+    def __init__(self, long_call_s: float = 0.0, signals: Signals | None = None) -> None:
         self.refusal = ""
         self.inspectors: list[PatientInspector] = []
         self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))
@@ -120,7 +121,7 @@ class Site:
         self.hellos: list[pb.InstanceHello] = []
         self.refusals: list[pb.Refused] = []
         self.client = b""
-        self.gateway.start()
+        self.gateway.start(signals)
 
     def _opened(self) -> TaskInspector:
         if self.refusal:
@@ -229,8 +230,26 @@ def test_commands_and_data_reach_the_task_thread_in_order(site: Site) -> None:
     assert parse_credit(receive(channel)) == (0, 50)
 
 
+class PipeSignals(Signals):
+    """Signals of which the test sends the only one."""
+
+    def __init__(self) -> None:
+        self._reader, self.writer = os.pipe()
+
+
+def test_a_signal_ends_the_sleep_of_the_task() -> None:
+    """An idle task sleeps for long, and a stop must not wait for it."""
+    signals = PipeSignals()
+    site = Site(signals=signals)
+    os.write(signals.writer, b"\x0f")
+    assert site.gateway.data_in.wait(60.0) < 30.0
+    site.close()
+    os.close(signals.writer)
+    os.close(signals.fileno())
+
+
 def test_an_idle_task_sleeps(site: Site) -> None:
-    """Until something arrives; then each tenth of a second is looked at, for the capacity of its queues."""
+    """Until data arrives; then each tenth of a second is looked at, for the capacity of its queues."""
     channel, waits_ms = site.session(1), site.machine.waits_ms
     until(lambda: (waits_ms[-1] or 0) > 10_000)
     before = len(waits_ms)

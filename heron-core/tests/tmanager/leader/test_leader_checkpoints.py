@@ -181,6 +181,21 @@ def test_each_failure_is_noted_once_with_its_number(leading: Leading) -> None:
     assert (leading.status.number, leading.status.failed, leading.status.failed_number) == (4, 3, 3)
 
 
+def test_the_leader_says_when_it_must_look_again(leading: Leading) -> None:
+    """At the next checkpoint, its time limit, or a restore: in between its process sleeps."""
+    leader, clock = leading.leader, leading.clock
+    leading.take(1, 2, 3)
+    ordered_s = clock.monotonic_s()
+    assert leader.due_s() == ordered_s + INTERVAL_S
+    leading.send_heartbeat(2, 1, losses=1)
+    assert leader.due_s() == ordered_s + SETTLE_S
+    leading.pass_time(SETTLE_S)
+    leading.pass_time(INTERVAL_S)
+    assert leader.due_s() <= clock.monotonic_s(), "a checkpoint is due, and waits for the restored tasks"
+    leading.works(1, 2, 3)
+    assert leader.due_s() == clock.monotonic_s() + TIMEOUT_S
+
+
 def test_a_loss_restores_the_newest_complete_checkpoint(leading: Leading) -> None:
     """The plan says which losses it handles; the same count once more changes nothing."""
     leading.take(1, 2, 3)

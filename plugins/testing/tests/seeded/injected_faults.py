@@ -99,7 +99,7 @@ INJECTED_FAULTS = (
         "instance/state/task_checkpoints.py",
         "            return CheckpointId(self._spec.topology_id, plan.complete)\n",
         "            return CheckpointId(self._spec.topology_id, max(1, plan.complete - 1))\n",
-        found_at=3,
+        found_at=9,
     ),
     InjectedFault(
         "a stream manager does not tell a new leader what its tasks have reported",
@@ -122,7 +122,7 @@ INJECTED_FAULTS = (
         "tmanager/leader/checkpoint_progress.py",
         '        self.abandon("")\n        self.restores.order(regions)\n',
         "        self.restores.order(regions)\n",
-        found_at=4,
+        found_at=58,
     ),
     InjectedFault(
         "a process does not connect again to a leader that it has lost",
@@ -136,7 +136,7 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "return number if number and all(",
         "return number if number and any(",
-        found_at=6,
+        found_at=13,
     ),
     InjectedFault(
         "a stream manager does not notice the frames that a broken connection has lost",
@@ -150,7 +150,7 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "        self.number = number\n        self.open()\n        return now_s",
         "        self.number = number\n        return now_s",
-        found_at=7,
+        found_at=16,
     ),
     InjectedFault(
         "a stream manager that was replaced is no loss",
@@ -188,28 +188,28 @@ INJECTED_FAULTS = (
         'the queued segments wait for the next one."""\n        self.window = None\n',
         'the queued segments wait for the next one."""\n',
         with_state=False,
-        found_at=20,
+        found_at=18,
     ),
     InjectedFault(
         "a leader writes the plan without the version that it has read",
         "tmanager/state/plan_record.py",
         "encode_plan(plan), expected=self._version\n",
         "encode_plan(plan), expected=None\n",
-        found_at=50,
+        found_at=68,
     ),
     InjectedFault(
         "a former leader overwrites the plan of its successor",
         "tmanager/state/plan_record.py",
         "        if found > own:\n",
         "        if found > own + 99:\n",
-        found_at=50,
+        found_at=68,
     ),
     InjectedFault(
         "a container that died while it stopped starts again",
         "executor/container_run.py",
         "spec.container_id > 0 and is_over(statemgr, spec)",
         "spec.container_id < 0 and is_over(statemgr, spec)",
-        found_at=53,
+        tried=100,
     ),
     InjectedFault(
         "a leader does not look whether it has lost its lease",
@@ -239,7 +239,7 @@ INJECTED_FAULTS = (
         "            for marker in self.markers.of(task_id):\n                self._put(task_id, marker)\n",
         "            pass\n",
         with_state=False,
-        tried=20,
+        found_at=18,
     ),
     InjectedFault(
         "a task starts under a plan that does not know of its loss",
@@ -253,13 +253,13 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "if sent_under > version or self._marked",
         "if self._marked",
-        found_at=88,
+        found_at=40,
     ),
     InjectedFault(
         "a checkpoint is ordered while a task restarts",
         "tmanager/leader/checkpoint_progress.py",
-        "now_s < self._not_before_s or self._unready():",
-        "now_s < self._not_before_s:",
+        "now_s < self._not_before_s or bool(self._unready()))",
+        "now_s < self._not_before_s)",
         found_at=2,
     ),
     InjectedFault(
@@ -283,7 +283,7 @@ INJECTED_FAULTS = (
         "self.full = self.full or taken_bytes > marks.hard_bytes",
         "self.full = False",
         with_state=False,
-        tried=27,
+        found_at=52,
     ),
     InjectedFault(
         "the back pressure of a stream manager that is gone stays",

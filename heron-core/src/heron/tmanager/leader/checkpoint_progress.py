@@ -58,6 +58,7 @@ class CheckpointProgress:
         self._clock = clock
         self._next_s = clock.monotonic_s() + run.interval_s
         self._asked = False
+        self._held_up = False  # one is due, and cannot be ordered yet
         self._not_before_s = 0.0
         self._pending: PendingCheckpoint | None = None
         self._complete_after_end = False
@@ -141,7 +142,7 @@ class CheckpointProgress:
         """Decides what is due; returns whether the plan changes. `may_order`: no container is missing."""
         now_s = self._clock.monotonic_s()
         if self.restores.wanted:
-            if not self.restores.is_due(now_s):
+            if now_s < self.restores.due_s:
                 return False
             self.restore(self.restores.lost_regions)
             return True
@@ -149,10 +150,19 @@ class CheckpointProgress:
             self._continue(self._pending, now_s)
             return False
         due = self._asked or now_s >= self._next_s or (self._tasks.all_ended() and not self._complete_after_end)
-        if not due or not may_order or now_s < self._not_before_s or self._unready():
+        self._held_up = due and (not may_order or now_s < self._not_before_s or bool(self._unready()))
+        if not due or self._held_up:
             return False
         self._order(now_s)
         return True
+
+    def due_s(self) -> float:
+        """When `step` must be called at the latest, if no event comes before (monotonic seconds)."""
+        if self.restores.wanted:
+            return self.restores.due_s
+        if self._pending is not None:
+            return self._pending.ordered_s + self.run.timeout_s
+        return self._not_before_s if self._asked or self._held_up else max(self._next_s, self._not_before_s)
 
     def take_manifest(self) -> CheckpointManifest | None:
         """The manifest to store now, once."""

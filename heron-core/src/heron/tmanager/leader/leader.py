@@ -7,6 +7,7 @@ does not restart a process any more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -254,8 +255,17 @@ class Leader:
         return [*noted, *(self._replan() if changed else []), *self._go_on()]
 
     def check_due(self) -> list[Instruction]:
-        """What is due now; called every 100 ms, only for a topology that takes checkpoints."""
+        """What is due now; called at `due_s`."""
         return self._go_on()
+
+    def due_s(self) -> float:
+        """When a checkpoint or a restore has to go on without an event (monotonic seconds).
+
+        Infinite for never, past for soon.
+        """
+        if self._checkpoints is None or self.known.ended or self.known.plan is None:
+            return math.inf
+        return self._checkpoints.due_s()
 
     def _go_on(self) -> list[Instruction]:
         """Everything that may be due after an event."""
