@@ -84,18 +84,21 @@ def _in_virtual_time(load: int, way: Way) -> dict[str, Any]:
         rate, latency = shedding.rate_per_s, shedding.latency_s
         controller = RateController(rate) if rate is not None else LatencyController(latency or 0.0)
     by_key, chance = KeyChances(single=True), uniform_chances(1)
-    free_s = followed_s = 0.0
-    offered = 0
+    free_s = followed_s = delay_before_s = 0.0
+    offered = kept = 0
     for number, mention in enumerate(_module().mentions(load * CAPACITY * SECONDS)):
         due_s = number / (load * CAPACITY)
         if controller is not None and due_s - followed_s >= PERIOD_S:
-            controller.follow(Offer(offered, due_s - followed_s, max(0.0, free_s - due_s)))
-            followed_s, offered = due_s, 0
+            delay_s = max(0.0, free_s - due_s)
+            left = kept - (delay_s - delay_before_s) * CAPACITY
+            controller.follow(Offer(offered, due_s - followed_s, delay_s, left))
+            followed_s, delay_before_s, offered, kept = due_s, delay_s, 0, 0
         offered += 1
         share = controller.share if controller is not None else 1.0
         position = by_key(mention[1]) if shedding is not None and shedding.key else chance()
         if position >= share or (way.drops and free_s - due_s > _DROPS_ABOVE_S):
             continue
+        kept += 1
         free_s = max(free_s, due_s) + 1 / CAPACITY
         if free_s <= SECONDS:
             found.add(mention, 1 / share, free_s - due_s)
