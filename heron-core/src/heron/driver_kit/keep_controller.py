@@ -24,6 +24,7 @@ _STEADY = 0.05  # a share that differs less from the present one changes nothing
 _SMOOTH_S = 1.0  # the time in which a measured rate follows a change
 _LONGEST_S = 2 * PERIOD_S  # a period in which the process stood still counts as this long, so that it does not decide
 _CALM = 0.5  # targets; below this delay nothing is shed that was not shed before
+_EMPTY = 0.05  # targets; below it nothing waits
 _LEAST_PART = 0.25  # of the rate that leaves: kept at any delay, as weights would be useless if nearly all was shed
 
 
@@ -104,4 +105,6 @@ class LatencyController(KeepController):
         delay = offer.delay_s / self._target_s
         if offered_per_s <= 0.0 or (self.share == 1.0 and delay < _CALM):
             return self.share
+        if offer.tuples <= 0 and delay < _EMPTY:
+            return 1.0  # the source is idle: the rates say nothing about what comes next
         return left_per_s * max(_LEAST_PART, 2.0 - delay) / offered_per_s

@@ -204,6 +204,14 @@ def test_a_burst_below_the_capacity_is_no_overload(tree_s: float) -> None:
     assert {share for _, share, _ in topology.run(5, 0.9 * CAPACITY)} == {1.0}
 
 
+def test_an_overload_of_the_past_sheds_nothing() -> None:
+    """After a minute in which nothing came, no wait is known any more."""
+    topology = overloaded("acks", 1.0, 10)
+    topology.run(60, 1e-9)
+    assert topology.controller.share == 1.0
+    assert {share for _, share, _ in topology.run(5, 0.9 * CAPACITY)} == {1.0}
+
+
 def test_a_spout_that_knows_nothing_is_seldom_held_up() -> None:
     """At most once, without a backlog: it is held up for less than a tenth of its time, or little more."""
     topology = Overloaded(1.0, acks=False, backlog=False, room_s=0.3)

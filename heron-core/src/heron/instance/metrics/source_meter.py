@@ -71,9 +71,8 @@ class SourceMeter:
         ended = counts.ended - before.ended
         rate_per_s = self._ended.add(ended, elapsed_s)
         self._since_end_s += elapsed_s
-        if ended > 0:
-            self._tree_s = (counts.ended_s - before.ended_s) / ended
         if ended > 0 or not before.in_flight:
+            self._tree_s = (counts.ended_s - before.ended_s) / ended if ended > 0 else 0.0
             self._since_end_s = 0.0
         seen_s = max(self._tree_s, self._since_end_s)
         return min(counts.in_flight / rate_per_s, _MOST_GROWTH * seen_s) if rate_per_s > 0 else seen_s
