@@ -89,6 +89,16 @@ def test_a_period_in_which_the_process_stood_still_changes_little() -> None:
     assert controller.share == pytest.approx(0.5, rel=0.2)
 
 
+def test_a_share_that_contains_no_key_grows() -> None:
+    """Nothing leaves, because nothing is kept; and nothing waits."""
+    controller = LatencyController(1.0)
+    for _ in range(100):
+        controller.follow(Offer(100, PERIOD_S, 100.0, 0))
+    for _ in range(80):
+        controller.follow(Offer(100, PERIOD_S, 0.0, 0))
+    assert controller.share == 1.0
+
+
 def test_something_is_kept_always() -> None:
     """Without a tuple that is kept nobody would see when the overload ends."""
     controller = LatencyController(1.0)

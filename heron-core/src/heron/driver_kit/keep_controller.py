@@ -107,4 +107,7 @@ class LatencyController(KeepController):
             return self.share
         if offer.tuples <= 0 and delay < _EMPTY:
             return 1.0  # the source is idle: the rates say nothing about what comes next
-        return left_per_s * max(_LEAST_PART, 2.0 - delay) / offered_per_s
+        wanted = left_per_s * max(_LEAST_PART, 2.0 - delay) / offered_per_s
+        if delay < _CALM:  # what leaves is no limit then; it may be nothing, as a small share may contain no key
+            wanted = max(wanted, self.share * (1.0 + min(offer.elapsed_s, _LONGEST_S) / _SMOOTH_S))
+        return wanted
