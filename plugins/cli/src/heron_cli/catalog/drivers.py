@@ -12,8 +12,9 @@ import functools
 import importlib.metadata
 import json
 import sys
+import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -41,6 +42,8 @@ __all__ = [
 
 IMPORT_LIMIT_S = 10.0
 """The longest that a catalog waits for the import of a driver; the slowest known (a cloud client) takes 2 to 3 s."""
+
+_REDIRECTING = threading.RLock()  # a driver may load another one
 
 GROUP_PREFIX = "heron."
 """The entry-point group of a family is this prefix and the name of the family."""
@@ -262,9 +265,14 @@ def _changed_ns(folder: str) -> int:
         return 0
 
 
-def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
-    """Keep what a plugin prints during its import out of the command's output."""
-    return contextlib.redirect_stdout(sys.stderr)
+@contextlib.contextmanager
+def _stdout_to_stderr() -> Iterator[None]:
+    """Keep what a plugin prints during its import out of the command's output.
+
+    One thread at a time: of two at once, the later one would put the stderr of the first back as the output.
+    """
+    with _REDIRECTING, contextlib.redirect_stdout(sys.stderr):
+        yield
 
 
 def _missing(family: str, name: str, installed: Sequence[str]) -> MissingDriverError:
