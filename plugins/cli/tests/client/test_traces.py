@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from heron.ipc.documents.traces_table import Trace
 from heron.spi.tracing import HopKind, SpanKind, Stamp, StampKind, TraceSpan
