@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
+
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
 from heron.ipc.documents.status import CheckpointStatus
 from heron.kernel.settings import EngineSettings
@@ -91,7 +93,7 @@ class Leading:
 
     def successor(self) -> Leading:
         """The leader that takes over what was published last."""
-        leader = replace(self.given.leader, epoch=self.given.leader.epoch + 1)
+        leader = msgspec.structs.replace(self.given.leader, epoch=self.given.leader.epoch + 1)
         given = replace(self.given, leader=leader, former_epoch=leader.epoch - 1, plan=self.plan, packing=self.packing)
         return Leading(given, self.clock)
 

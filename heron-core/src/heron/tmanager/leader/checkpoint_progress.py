@@ -10,6 +10,8 @@ import enum
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
 from heron.clock import Clock
 from heron.ipc.documents.status import CheckpointStatus
@@ -127,7 +129,7 @@ class CheckpointProgress:
         self._plans.checkpoints = replace(self._plans.checkpoint_plan(), complete=number, undivided=undivided)
         self._complete_after_end = pending.after_end
         slowest = max(manifest.tasks, key=lambda each: each.align_s + each.save_s, default=None)
-        self._status = replace(
+        self._status = msgspec.structs.replace(
             self._status,
             completed_at_s=manifest.taken_at_s,
             duration_s=manifest.duration_s,
@@ -199,7 +201,7 @@ class CheckpointProgress:
     def status(self) -> CheckpointStatus:
         """The checkpoints for people."""
         plan = self._plans.checkpoint_plan()
-        return replace(
+        return msgspec.structs.replace(
             self._status,
             number=plan.number,
             complete=plan.complete,
@@ -231,7 +233,9 @@ class CheckpointProgress:
         if error and self._pending is not None:
             number = self._pending.number
             self._not_before_s = self._clock.monotonic_s() + _RETRY_S
-            self._status = replace(self._status, failed=self._status.failed + 1, last_error=error, failed_number=number)
+            self._status = msgspec.structs.replace(
+                self._status, failed=self._status.failed + 1, last_error=error, failed_number=number
+            )
         self._asked = self._asked or (self._pending is not None and not error)
         self._pending = None
 

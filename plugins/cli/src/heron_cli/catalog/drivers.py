@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import functools
 import importlib.metadata
 import json
 import sys
@@ -26,6 +25,7 @@ from heron.errors import MissingDriverError, PluginError, known, nearest
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.families import FAMILIES
 from heron_cli.catalog.third_party import within
+from heron_cli.entry_points import EntryPoints, installed_points
 from heron_cli.profiles.overrides import is_switched_off
 
 __all__ = [
@@ -127,13 +127,10 @@ class Drivers:
         without: Sequence[str] = (),
     ) -> None:
         """`without` names drivers that are not to be used: ``NAME`` or ``FAMILY.NAME``."""
-        found = _installed() if entry_points is None else entry_points
+        self._found: EntryPoints = (
+            installed_points() if entry_points is None else importlib.metadata.EntryPoints(entry_points)
+        )
         self._without = tuple(without)
-        self._by_family: dict[str, dict[str, list[importlib.metadata.EntryPoint]]] = {
-            family: defaultdict(list) for family in FAMILIES
-        }
-        for each in found:
-            self._by_family[each.group.removeprefix(GROUP_PREFIX)][each.name].append(each)
 
     def resolve(self, family: str, name: str, options: Mapping[str, object]) -> DriverRef:
         """Import and check the driver of that name; return it as a reference that any process can load.
@@ -178,10 +175,13 @@ class Drivers:
         )
 
     def _named(self, family: str) -> dict[str, list[importlib.metadata.EntryPoint]]:
-        if family not in self._by_family:
+        if family not in FAMILIES:
             msg = f"no driver family {family!r}{nearest(family, FAMILIES)}; known: {known(FAMILIES)}"
             raise PluginError(msg)
-        return self._by_family[family]
+        named: dict[str, list[importlib.metadata.EntryPoint]] = defaultdict(list)
+        for each in self._found.select(group=GROUP_PREFIX + family):
+            named[each.name].append(each)
+        return named
 
     def _load(self, family: str, name: str) -> type[Driver]:
         named = self._named(family)
@@ -243,26 +243,6 @@ class _OneDriver(DriverManager[object]):
 
     def list_entry_points(self) -> list[importlib.metadata.EntryPoint]:
         return [self._entry_point]
-
-
-def _installed() -> tuple[importlib.metadata.EntryPoint, ...]:
-    return _entry_points(tuple((folder, _changed_ns(folder)) for folder in sys.path), tuple(sys.meta_path))
-
-
-@functools.lru_cache(maxsize=1)
-def _entry_points(
-    _folders: tuple[tuple[str, int], ...], _finders: tuple[object, ...]
-) -> tuple[importlib.metadata.EntryPoint, ...]:
-    """The entry points of drivers; read again if a folder of modules or a finder has changed. A command asks often."""
-    everything = importlib.metadata.entry_points()
-    return tuple(each for family in FAMILIES for each in everything.select(group=GROUP_PREFIX + family))
-
-
-def _changed_ns(folder: str) -> int:
-    try:
-        return Path(folder).stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 @contextlib.contextmanager
