@@ -38,6 +38,7 @@ __all__ = [
     "SourceKind",
     "info_of",
     "provider_of",
+    "stdout_to_stderr",
 ]
 
 IMPORT_LIMIT_S = 10.0
@@ -154,7 +155,7 @@ class Drivers:
 
     def driver(self, family: str, name: str) -> type[Driver]:
         """Import and check the driver of that name. Raises as `resolve` does."""
-        with _stdout_to_stderr():
+        with stdout_to_stderr():
             return self._load(family, name)
 
     def _describe(self, family: str, entry_point: importlib.metadata.EntryPoint) -> DriverInfo:
@@ -162,7 +163,7 @@ class Drivers:
         info = info_of(family, entry_point, provider)
         what = f"{family} driver {name!r} of {provider.distribution} ({entry_point.value}): its import"
         try:
-            with _stdout_to_stderr():
+            with stdout_to_stderr():
                 driver = within(IMPORT_LIMIT_S, what, lambda: self._load(family, name))
         except PluginError as error:
             return replace(info, error=str(error))
@@ -246,7 +247,7 @@ class _OneDriver(DriverManager[object]):
 
 
 @contextlib.contextmanager
-def _stdout_to_stderr() -> Iterator[None]:
+def stdout_to_stderr() -> Iterator[None]:
     """Keep what a plugin prints during its import out of the command's output.
 
     One thread at a time: of two at once, the later one would put the stderr of the first back as the output.

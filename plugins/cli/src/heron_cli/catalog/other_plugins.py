@@ -7,9 +7,7 @@ system; see `heron.spi.compat`.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from heron.driver_kit.loading import load_object
 from heron.errors import ConfigError, MissingDriverError, PluginError, known, nearest
 from heron.spi.families import FAMILIES
-from heron_cli.catalog.drivers import GROUP_PREFIX, IMPORT_LIMIT_S, DriverInfo, info_of, provider_of
+from heron_cli.catalog.drivers import GROUP_PREFIX, IMPORT_LIMIT_S, DriverInfo, info_of, provider_of, stdout_to_stderr
 from heron_cli.catalog.third_party import within
 from heron_cli.entry_points import installed_points
 from heron_cli.profiles.overrides import is_switched_off
@@ -165,7 +163,7 @@ def _describe(
     info = info_of(family, entry_point, provider_of(entry_point))
     what = f"{kind} {info.name!r} of {info.distribution} ({info.entry})"
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with stdout_to_stderr():
             return replace(info, capabilities=within(IMPORT_LIMIT_S, f"{what}: its import", lambda: load(what, info)))
     except PluginError as error:
         return replace(info, error=str(error))
