@@ -218,8 +218,8 @@ class StreamWriter:
     def _acknowledged(self, last: int) -> None:
         assert self._last is not None  # noqa: S101  # it is open
         written = _taken(self._sent, last - self._last)
-        self._held_bytes -= sum(map(len, written)) + _RECORD_BYTES * len(written)
         self._last = max(self._last, last)
+        self._held_bytes -= sum(map(len, written)) + _RECORD_BYTES * len(written)  # `flush` may go on with it
 
     def _is_open(self) -> bool:
         return self._channel is not None and self._is_writer
