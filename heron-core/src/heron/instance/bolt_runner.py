@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
@@ -310,7 +311,8 @@ class BoltRunner(ComponentRunner):
         now_s = monotonic_s()
         self._output.acks.settle()  # of the component's own threads
         if not self._output.waits():
-            self._wait_for_input(min(self._rest_s(), max(0.0, self._ticks.next_s - now_s)))
+            until_tick_s = math.inf if self.ended else max(0.0, self._ticks.next_s - now_s)
+            self._wait_for_input(min(self._rest_s(), until_tick_s))
         elif (wait_s := self._output.idle_wait_s(now_s)) > 0:
             self._wait_for_input(wait_s)
         else:

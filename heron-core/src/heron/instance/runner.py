@@ -117,6 +117,7 @@ class ComponentRunner(ABC):
             while (command := data_in.peek_command()) is not None:
                 data_in.get()
                 self.handle(command)
+                data_in.sleeper.nudge()  # what it has begun or completed is looked at before the task sleeps
         self._await_removal()
         if not ended or self.task.checkpoints is not None:
             self._close()
