@@ -31,7 +31,7 @@ from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
 from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
-from heron.instance.runner import ComponentRunner, ComponentStoppedError
+from heron.instance.runner import ComponentRunner, ComponentStoppedError, rest_s
 from heron.instance.task import Task
 from heron.instance.user.user_component import BoltHookCalls, specialise
 from heron.ipc.frames.frame import (
@@ -312,7 +312,7 @@ class BoltRunner(ComponentRunner):
         self._output.acks.settle()  # of the component's own threads
         if not self._output.waits():
             until_tick_s = math.inf if self.ended else max(0.0, self._ticks.next_s - now_s)
-            self._wait_for_input(min(self._rest_s(), until_tick_s))
+            self._wait_for_input(min(rest_s(self.task), until_tick_s))
         elif (wait_s := self._output.idle_wait_s(now_s)) > 0:
             self._wait_for_input(wait_s)
         else:

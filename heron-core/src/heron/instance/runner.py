@@ -36,7 +36,7 @@ from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase
 if TYPE_CHECKING:  # topologies without checkpoints need not import it
     from heron.instance.state.task_checkpoints import TaskCheckpoints
 
-__all__ = ["ComponentExitedError", "ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
+__all__ = ["ComponentExitedError", "ComponentRunner", "ComponentStartError", "ComponentStoppedError", "rest_s"]
 
 
 _REMOVED_WITHIN_S = 1.0  # from the signal of the executor to the plan from the stream manager; both are sent together
@@ -340,11 +340,6 @@ class ComponentRunner(ABC):
             elif item is None:
                 data_in.wait(deadline_s - monotonic_s())
 
-    def _rest_s(self) -> float:
-        """Seconds that a task without work may sleep: commands, data, queued calls and signals end its sleep."""
-        until_metrics_s = self.task.telemetry.wait_s(monotonic_s())
-        return min(_LOOK_S, until_metrics_s) if self.task.gateway.machine.has_foreign_threads() else until_metrics_s
-
     @abstractmethod
     def _reset(self) -> None:
         """Forgets everything that belongs to the former component and its input."""
@@ -431,3 +426,9 @@ def _discard(segments: Sequence[bytes]) -> None:
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:
     return any(each.component == component for each in consumer.inputs)
+
+
+def rest_s(task: Task) -> float:
+    """Seconds that a task without work may sleep: commands, data, queued calls and signals end its sleep."""
+    until_metrics_s = task.telemetry.wait_s(monotonic_s())
+    return min(_LOOK_S, until_metrics_s) if task.gateway.machine.has_foreign_threads() else until_metrics_s

@@ -24,7 +24,7 @@ from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota, SourceBacklog
 from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.replay.replay_policy import ReplayPolicy
-from heron.instance.runner import ComponentRunner
+from heron.instance.runner import ComponentRunner, rest_s
 from heron.instance.task import Task
 from heron.instance.user.user_component import SpoutHookCalls, specialise
 from heron.ipc.machine import Machine
@@ -92,7 +92,7 @@ class SpoutRunner(ComponentRunner):
         """`ComponentRunner.work`."""
         data_out = self.task.gateway.data_out
         if self.ended or self.task.paused:
-            self._rest_as(TimeUse.PAUSED, self._rest_s())
+            self._rest_as(TimeUse.PAUSED, rest_s(self.task))
         elif self._spout_emitter.ending and not (self._replays.is_due() or self._owes_replays()):
             self._end_or_wait()
         elif self.task.gateway.throttle.culprits:
@@ -245,7 +245,7 @@ class SpoutRunner(ComponentRunner):
         """Ends, unless trees are in flight: their roots may fail, and be emitted again."""
         self.emitter.flush()
         if not self._is_done():
-            self._wait(TimeUse.ACKS, self._replays.wait_s(self._rest_s()))
+            self._wait(TimeUse.ACKS, self._replays.wait_s(rest_s(self.task)))
             return
         if self._immediate is not None:
             self._immediate.call(self._component, self._callbacks.hook_calls)  # of queued emits

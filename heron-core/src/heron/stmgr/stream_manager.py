@@ -79,7 +79,9 @@ class StreamManager:
         )
         reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
         reactor.every(context.settings.metrics_export_s, self._publish)
-        self._periods = BusyPeriods(reactor, (self._check_due,), self._rests)
+        self._periods = BusyPeriods(  # no root can expire, and no outlet has a pace: nothing is due without an event
+            reactor, (self._check_due,), lambda: context.paces.rest and not context.acks.in_flight()
+        )
         reactor.at_round_end(self._end_round)
 
     def _end_round(self) -> None:
@@ -101,10 +103,6 @@ class StreamManager:
         self._send_acks()
         self._report_left()
         self._periods.begin_if_due()
-
-    def _rests(self) -> bool:
-        """Whether no root can expire, and no outlet has a pace."""
-        return self._context.paces.rest and not self._context.acks.in_flight()
 
     def _fail_after_losses(self) -> None:
         """Fails all roots after a loss: any tree may have lost a tuple, and its replay must not wait for a timeout."""

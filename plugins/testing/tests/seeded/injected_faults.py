@@ -92,7 +92,7 @@ INJECTED_FAULTS = (
         "tmanager/leader/task_table.py",
         "entry.state in (TaskState.RUNNING, TaskState.ENDED):",
         "entry.state is TaskState.RUNNING:",
-        found_at=2,
+        found_at=34,
     ),
     InjectedFault(
         "a task restores the checkpoint before the newest one",
@@ -136,7 +136,7 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "return number if number and all(",
         "return number if number and any(",
-        found_at=13,
+        found_at=14,
     ),
     InjectedFault(
         "a stream manager does not notice the frames that a broken connection has lost",
@@ -150,7 +150,7 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "        self.number = number\n        self.open()\n        return now_s",
         "        self.number = number\n        return now_s",
-        found_at=16,
+        found_at=1,
     ),
     InjectedFault(
         "a stream manager that was replaced is no loss",
@@ -216,14 +216,14 @@ INJECTED_FAULTS = (
         "tmanager/main.py",
         "        if lease.lost():\n",
         "        if stop_requested() and lease.lost():\n",
-        found_at=59,
+        found_at=103,
     ),
     InjectedFault(
         "a task reports a checkpoint before its state is written",
         "instance/state/checkpoint_saver.py",
         "            if job.payloads:\n",
         '            self._outcomes.append((job, ""))\n            self._on_outcome()\n            if job.payloads:\n',
-        found_at=1,
+        found_at=5,
     ),
     InjectedFault(
         "a leader sends a plan before it is written",
@@ -253,14 +253,14 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "if sent_under > version or self._marked",
         "if self._marked",
-        found_at=40,
+        found_at=79,
     ),
     InjectedFault(
         "a checkpoint is ordered while a task restarts",
         "tmanager/leader/checkpoint_progress.py",
         "now_s < self._not_before_s or bool(self._unready()))",
         "now_s < self._not_before_s)",
-        found_at=2,
+        found_at=40,
     ),
     InjectedFault(
         "the topology ends before its last checkpoint is committed",

@@ -12,6 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,8 +149,8 @@ class Gateway:
         if self._settings.long_call_s > 0:
             self._long_calls = LongCalls(self._settings.long_call_s)
             self._reactor.every(look_period_s(self._settings.long_call_s), self._look_for_long_call)
-        if self._signals is not None:
-            self._reactor.on_readable(self._signals.fileno(), self._signalled)
+        if (signals := self._signals) is not None:
+            self._reactor.on_readable(signals.fileno(), partial(_wake, self.data_in, self._reactor, signals))
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
         self._periods.begin_if_due()
@@ -159,12 +160,6 @@ class Gateway:
         self._sockets.close(linger_s=0.5)
         if self._closing is not None:
             self._closing.release()
-
-    def _signalled(self) -> None:
-        """The first signal asks the process to stop; it stays unread, because handlers belong to the main thread."""
-        if self._signals is not None:
-            self._reactor.forget(self._signals.fileno())
-        self.data_in.sleeper.nudge()
 
     def _wait_for_session(self) -> None:
         if self._channel is not None:
@@ -331,3 +326,9 @@ def _identity(spec: InstanceSpec) -> TaskIdentity:
 
 def _letters_asked(request: pb.LettersRequest) -> LettersAsked:
     return LettersAsked(request.request_id, frozenset(request.ids), request.drop)
+
+
+def _wake(data_in: DataIn, reactor: Reactor, signals: Signals) -> None:
+    """The first signal asks the process to stop; it stays unread, because handlers belong to the main thread."""
+    reactor.forget(signals.fileno())
+    data_in.sleeper.nudge()

@@ -183,7 +183,8 @@ class CheckpointProgress:
     def is_committed(self, number: int) -> bool:
         """Whether a checkpoint with this number or a later one is complete, and every task has committed it."""
         complete = self._plans.checkpoint_plan().complete
-        return complete >= number and not self._uncommitted(complete)
+        tasks = self._plans.routed_tasks()
+        return complete >= number and all(self._committed.get(task, 0) >= complete for task in tasks)
 
     def is_final(self) -> bool:
         """Whether a checkpoint after the end of all tasks is complete and committed."""
@@ -242,9 +243,6 @@ class CheckpointProgress:
     def _unready(self) -> list[int]:
         """The tasks that do not work since the last restore."""
         return [task_id for task_id in sorted(self._plans.routed_tasks()) if self._tasks.state(task_id) not in _WORKS]
-
-    def _uncommitted(self, number: int) -> list[int]:
-        return [task for task in sorted(self._plans.routed_tasks()) if self._committed.get(task, 0) < number]
 
     def _waits_for(self) -> str:
         if self.restores.wanted:
