@@ -106,7 +106,7 @@ class Dlog(LogServer):
     """A ZooKeeper and three bookies, of which one has each record: three copies would fill the machine."""
 
     name = "dlog"
-    records_per_s = 50_000
+    records_per_s = 150_000
 
     def __init__(self, folder: Path) -> None:
         super().__init__()

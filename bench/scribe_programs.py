@@ -21,7 +21,7 @@ from heron_connector_scribe.thrift_frames import log_entries, parse_call, result
 __all__ = ["MESSAGES", "MESSAGE_BYTES"]
 
 MESSAGES, MESSAGE_BYTES = 1000, 100
-_CLIENTS = 4
+_CLIENTS = 16
 _REPLY_BYTES = 24
 _RECEIVE_BYTES = 262_144
 _NOTE_S = 0.1

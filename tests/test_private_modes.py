@@ -15,7 +15,7 @@ from heron.kernel.role_spec import StmgrSpec, read_spec
 from heron.spi.scheduler import ContainerSpec
 from heron_checkpoint_localfs import LocalfsCheckpointStore
 from heron_cli.topologies.runs.run_folders import is_run_dir
-from heron_scheduler_kit.executor_process import own_run_dir
+from heron_scheduler_kit.run_dir import own_run_dir
 from heron_scheduler_local.scheduler import LocalScheduler
 from heron_service_tracker.calls.audit_file import AuditFile
 from heron_service_tracker.http.access_token import read_token

@@ -45,7 +45,7 @@ class MentionSpout(Spout):
             self.end()
         elif due_s <= now_s:
             for each in self.mentions:
-                self.emit([due_s, *each])
+                self.emit([due_s, *each], tup_id=self.emitted)
                 self.emitted += 1
                 return
             self.end()
@@ -76,6 +76,7 @@ class TrendBolt(Bolt):
         self.weight += tup.weight
         self.total += tup.weight * length
         self.lates.append(time.monotonic() - due_s)
+        self.ack(tup)
 
     def finish(self) -> None:
         found = {
@@ -95,10 +96,15 @@ def topology(arguments: Sequence[str]) -> TopologyBuilder:
     for name, default in {"rate": 2000, "seconds": 20, "capacity": 1000, "drop": 0}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--shed", default="")
+    parser.add_argument("--mode", default="ATMOST_ONCE")
     chosen = parser.parse_args(arguments)
     builder = TopologyBuilder("shed_trends")
     own = {name: getattr(chosen, name) for name in ("folder", "rate", "seconds", "capacity")}
-    builder.set_config({**own, api_constants.TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE: bool(chosen.drop)})
+    delivery = {
+        api_constants.TOPOLOGY_RELIABILITY_MODE: chosen.mode,
+        api_constants.TOPOLOGY_DROPTUPLES_UPON_BACKPRESSURE: bool(chosen.drop),
+    }
+    builder.set_config({**own, **delivery})
     shed = {api_constants.TOPOLOGY_SHED: json.loads(chosen.shed)} if chosen.shed else {}
     spout = builder.add_spout("spout", MentionSpout, par=1, config=shed)
     builder.add_bolt("last", TrendBolt, par=1, inputs={spout: Grouping.ALL})

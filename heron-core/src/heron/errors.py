@@ -36,7 +36,6 @@
 
 from __future__ import annotations
 
-import difflib
 import enum
 from collections.abc import Iterable
 
@@ -245,6 +244,8 @@ def nearest(name: object, choices: Iterable[str]) -> str:
     """Return ``" (nearest: 'split')"`` when a known name is close to `name`, else "" (also if `name` is no text)."""
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         return ""
+    import difflib  # noqa: PLC0415  # every process imports this module, and few have such a message
+
     close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.5)
     return f" (nearest: {close[0]!r})" if close else ""
 

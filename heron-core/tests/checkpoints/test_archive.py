@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest, Place, TaskSnapshot
@@ -118,7 +118,7 @@ def test_the_manifest_of_another_checkpoint_is_refused(
 ) -> None:
     """Somebody copied it there; its state belongs to other tasks or another moment."""
     manifest = SavingRun(archive).save([0])
-    strange = replace(manifest, **other)  # type: ignore[arg-type]  # one field of the right type
+    strange = replace(manifest, **other)  # one field of the right type
     elsewhere = MemoryCheckpointStore()
     CheckpointArchive(elsewhere, strange.topology).save_manifest(strange)
     (copied,) = elsewhere.objects.values()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from heron.api.api_constants import TOPOLOGY_KEY_GROUPS
 from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDefinition

@@ -57,8 +57,8 @@ def _one_missing(self: PendingCheckpoint, task_ids: Collection[int]) -> list[int
     return MISSING(self, task_ids)[1:]
 
 
-def _nobody(self: CheckpointProgress, number: int) -> list[int]:
-    return []
+def _complete(self: CheckpointProgress, number: int) -> bool:
+    return self.status().complete >= number
 
 
 VERDICT, MISSING = ChannelAlignment.verdict, PendingCheckpoint.missing
@@ -67,7 +67,7 @@ GUARDS: dict[str, tuple[type, str, Callable[..., object]]] = {
     "segments from before a restore are dropped": (ChannelAlignment, "verdict", _any_age),
     "a loss restores": (CheckpointProgress, "losses_reported", _no_loss),
     "a checkpoint waits for all tasks": (PendingCheckpoint, "missing", _one_missing),
-    "the end waits for all commits": (CheckpointProgress, "_uncommitted", _nobody),
+    "the end waits for all commits": (CheckpointProgress, "is_committed", _complete),
 }
 
 

@@ -6,13 +6,18 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from heron.api.api_constants import TOPOLOGY_TICK_TUPLE_FREQ_SECS
 from heron.api.bolt import Bolt
 from heron.api.context import TopologyContext
 from heron.api.tuple import Tuple
+from heron.clock import monotonic_s
 from heron.instance.bolt_runner import BoltRunner
 from heron.ipc.frames.frame import OptionTag, option
+from heron.kernel.settings import EngineSettings
 from parts import end_marker, tuple_segment
 from parts.tracked_rest import BOLT, SPOUT, Rest, first_time, sent_end
+
+EXPORT_S = EngineSettings().metrics_export_s
 
 
 class Queues(Bolt):
@@ -40,3 +45,18 @@ def test_queued_calls_are_executed_before_the_end() -> None:
     rest.run(BoltRunner, Queues)
     emitted = [each for each in rest.events if isinstance(each, str)]
     assert emitted == ["a", "b", "finish", "END"]
+
+
+def test_a_bolt_that_has_ended_sleeps_although_a_tick_was_due() -> None:
+    """It calls no tick any more. Only its metrics wake it, so it has few rounds until they are sent."""
+    rounds: list[float] = []  # when each began, from the end on
+
+    def metrics_sent(rest: Rest) -> bool:
+        if rounds or sent_end(rest):
+            rounds.append(monotonic_s())
+        return bool(rounds) and rounds[-1] > rounds[0] + EXPORT_S
+
+    rest = Rest("bolt", first_time("ack"), metrics_sent, config={TOPOLOGY_TICK_TUPLE_FREQ_SECS: 0.01})
+    rest.put(end_marker((BOLT,), SPOUT))
+    rest.run(BoltRunner, Queues)
+    assert len(rounds) < 20

@@ -39,7 +39,7 @@ CONFIG: dict[str, object] = {TOPOLOGY_RELIABILITY_MODE: "EFFECTIVELY_ONCE", TOPO
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing arrives in these tests while a bolt waits."""
-    monkeypatch.setattr("heron.instance.bolt_runner._WAIT_S", 0.001)
+    monkeypatch.setattr("heron.instance.bolt_runner.rest_s", lambda _task: 0.001)
 
 
 class Check(Bolt):

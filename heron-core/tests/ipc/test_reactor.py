@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from heron.ipc.reactor import Reactor
+from heron.ipc.reactor import BusyPeriods, Reactor
 from heron.ipc.socket import SocketContext
 from heron.ipc.wakeup import Wakeup
 from heron_testing.fake_clock import FakeClock
@@ -42,8 +42,30 @@ def test_timers_fire_in_order_at_their_time(fake_clock: FakeClock) -> None:
     assert fired == ["early", "again", "late", "again"]
 
 
+def test_periods_end_when_nothing_happens(fake_clock: FakeClock) -> None:
+    """Two of them follow the last event, and more while something is left; each knows when it should have ended."""
+    reactor, ends, is_done = Reactor(fake_clock), list[float](), True
+    periods = BusyPeriods(reactor, (lambda: ends.append(periods.due_s),), lambda: is_done)
+    reactor.at_round_end(periods.begin_if_due)
+
+    def pass_time(seconds: float) -> int:
+        before = len(ends)
+        for _ in range(round(seconds / 0.05)):
+            reactor.run_once(0.0)
+            fake_clock.advance(0.05)
+        return len(ends) - before
+
+    begun_s = fake_clock.monotonic_s()
+    assert pass_time(5.0) == 2
+    assert ends[0] == pytest.approx(begun_s + 0.1)
+    periods.note()
+    assert pass_time(5.0) == 2
+    is_done = False
+    assert pass_time(1.0) > 5
+
+
 class SleepyClock(FakeClock):
-    """Passes 0.25 s before its third reading: the first after the sleep of a round."""
+    """Passes 0.25 s before its second reading: the first after the sleep of a round."""
 
     readings: float = math.inf
 
@@ -61,7 +83,7 @@ def test_it_knows_how_late_it_wakes(delay_s: float, late_s: float) -> None:
     reactor, found = Reactor(clock), list[float]()
     reactor.after(delay_s, lambda: None)
     reactor.at_round_end(lambda: found.append(reactor.late_s))
-    clock.readings = 3
+    clock.readings = 2
     reactor.run_once(0.0)
     assert found == [pytest.approx(late_s)]
 

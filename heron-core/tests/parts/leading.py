@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
+
+from heron.api.api_constants import (
+    TOPOLOGY_RELIABILITY_MODE,
+    TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
+    TopologyReliabilityMode,
+)
+from heron.api.definition import TopologyDefinition
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
-from heron.ipc.documents.status import CheckpointStatus
+from heron.ipc.documents.status import CheckpointStatus, LeaderStatus
 from heron.kernel.settings import EngineSettings
+from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import CheckpointPlan, StreamManagerLocation, UpdatePhase
 from heron.tmanager.leader.checkpoint_progress import CheckpointEvent, CheckpointReport
 from heron.tmanager.leader.instructions import EndTopology, Instruction, PublishPlan, StoreManifest
@@ -16,7 +25,7 @@ from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 from heron.tmanager.leader.topology_state import Takeover
 from heron_testing.fake_clock import FakeClock
 
-__all__ = ["INTERVAL_S", "SETTLE_S", "TIMEOUT_S", "Leading"]
+__all__ = ["INTERVAL_S", "SETTLE_S", "TIMEOUT_S", "Leading", "with_checkpoints", "working"]
 
 INTERVAL_S = 10.0
 TIMEOUT_S = 60.0
@@ -91,7 +100,7 @@ class Leading:
 
     def successor(self) -> Leading:
         """The leader that takes over what was published last."""
-        leader = replace(self.given.leader, epoch=self.given.leader.epoch + 1)
+        leader = msgspec.structs.replace(self.given.leader, epoch=self.given.leader.epoch + 1)
         given = replace(self.given, leader=leader, former_epoch=leader.epoch - 1, plan=self.plan, packing=self.packing)
         return Leading(given, self.clock)
 
@@ -130,3 +139,23 @@ class Leading:
         found = self.leader.known.checkpoint_status()
         assert found is not None
         return found
+
+
+def with_checkpoints(definition: TopologyDefinition, packing: PackingPlan) -> Takeover:
+    """What a first leader finds of a topology that takes checkpoints."""
+    config = {
+        **definition.config,
+        TOPOLOGY_RELIABILITY_MODE: TopologyReliabilityMode.EFFECTIVELY_ONCE,
+        TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS: INTERVAL_S,
+    }
+    leader = LeaderStatus(1, 77, "here", 5, 1_700_000_100.0)
+    return Takeover(replace(definition, config=config), packing, "wc-1", leader, 1_700_000_000.0)
+
+
+def working(given: Takeover, clock: FakeClock) -> Leading:
+    """A leader whose two containers are there and whose three tasks run."""
+    found = Leading(given, clock)
+    found.register(1)
+    found.register(2)
+    found.works(1, 2, 3)
+    return found

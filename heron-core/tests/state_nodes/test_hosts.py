@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from heron.errors import NewerFormatError, StateError
 from heron.spi.statemgr import NodeKind, StateManager

@@ -98,3 +98,16 @@ def test_a_task_that_does_not_run_tells_no_pace() -> None:
     flow.outlet.open(1_000_000)
     flow.run(30.0, 2_000_000)
     assert flow.outlet.queued_bytes / 2_000_000 < TARGET_S * 1.3
+
+
+def test_outlets_rest_until_data_waits_in_them() -> None:
+    """No look is needed meanwhile, however long that is: the time of a rest tells no pace."""
+    flow = Flow()
+    flow.run(1.0, 1_000_000)
+    rests = [flow.paces.rest]
+    flow.run(3.0, 100_000_000, produces=False)
+    rests.append(flow.paces.rest)
+    flow.now_s += 100.0
+    flow.run(LOOK_S, 0)
+    assert [*rests, flow.paces.rest] == [False, True, False]
+    assert flow.outlet.queued_bytes > MARKS.high_bytes - 1_000_000

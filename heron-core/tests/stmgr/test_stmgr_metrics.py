@@ -56,13 +56,13 @@ def test_a_pressure_event_names_culprit_cause_and_duration() -> None:
 
 def test_lateness_beyond_a_tolerance_is_counted() -> None:
     """A process that is stopped for most of the time is late; a busy one is not."""
-    lateness = TimerLateness(0.1, 10.0)
-    for now_s in (10.1, 10.25, 10.35):
-        lateness.fired(now_s)
+    lateness = TimerLateness()
+    for now_s in (10.1, 10.15, 10.19):
+        lateness.fired(now_s, 10.1)
     assert lateness.total_s == 0.0
-    lateness.fired(11.35)
+    lateness.fired(11.0, 10.1)
     assert round(lateness.total_s, 6) == 0.9
-    lateness.fired(11.45)
+    lateness.fired(11.1, 11.1)
     assert round(lateness.total_s, 6) == 0.9
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from heron_connector_dlog.block import Block, blocks_of
-from heron_connector_dlog.columns import ColumnReader
-from heron_connector_dlog.reader import StreamReader
+from heron_connector_dlog.columns import batch_of
 from heron_connector_dlog.record import Place, Record
 
 LOG = "clicks"
@@ -38,16 +36,6 @@ def records_of(blocks: Sequence[Block]) -> list[Record]:
     return [record for each in blocks for record in each.records(LOG)]
 
 
-class Blocks:
-    """What a `ColumnReader` reads from."""
-
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self._blocks = blocks
-
-    def take(self, limit: int) -> Sequence[Block]:
-        return self._blocks
-
-
 @given(count=st.integers(1, 20), begin=st.integers(0, 10), cuts=st.lists(st.integers(0, 20)))
 def test_parts_have_the_records_of_the_whole(count: int, begin: int, cuts: list[int]) -> None:
     """Whatever a task reads at once, each record comes once, in order, and at its place; columns have the same."""
@@ -59,8 +47,7 @@ def test_parts_have_the_records_of_the_whole(count: int, begin: int, cuts: list[
     assert [each.place(0) for each in parts] == [records[bound].place for bound in bounds[:-1]]
     assert [each.frame_bytes > 0 for each in parts] == [False] * (len(parts) - 1) + [True]
     assert parts[0].behind() > records[bounds[1] - 1].place
-    reader = cast("StreamReader", Blocks(parts))
-    (batch,) = ColumnReader(reader, LOG, ("stream", "slot", "transaction_id", "data"), 5).read(1) or ()
+    batch = batch_of(LOG, ("stream", "slot", "transaction_id", "data"), parts)
     assert batch.to_pylist() == [
         {"stream": LOG, "slot": each.place.slot, "transaction_id": each.transaction_id, "data": each.data}
         for each in records

@@ -9,6 +9,7 @@ import pytest
 from heron.errors import UsageError
 from heron_connector_files import FilesSource
 from heron_connector_files.columns import FileColumns
+from heron_streamlet.connectors.sources import GaugedReader
 from heron_streamlet.connectors.transformer import StageContext
 
 CONTEXT = StageContext("lines")
@@ -21,21 +22,22 @@ def test_batches_have_the_lines_and_reading_goes_on_behind_each(tmp_path: Path) 
     source = FileColumns(FilesSource(tmp_path, partitions=1), rows=3)
     (name,) = source.partitions(1)
     reader = source.open(name, None, CONTEXT)
-    (batch,) = reader.read(10)
+    (batch,) = reader.read(10) or ()
     assert batch.to_pydict() == {
         "log": ["app.log"] * 3,
         "offset": [0, 4, 8],
         "data": [b"one", b"two", b"\xff"],
         "is_complete": [True] * 3,
     }
+    assert (reader.backlog(), isinstance(reader, GaugedReader)) == (1.5, True)  # in lines
     place = reader.position
     reader.close()
     with log.open("ab") as file:
         file.write(b"five\n")
     again = source.open(name, place, CONTEXT)
-    (batch,) = again.read(10)
+    (batch,) = again.read(10) or ()
     assert batch.column("data").to_pylist() == [b"four", b"five"]
-    assert again.read(10) == ()
+    assert not again.read(10)
     again.close()
 
 

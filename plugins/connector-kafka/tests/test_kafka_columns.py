@@ -14,8 +14,8 @@ from heron.clock import monotonic_s
 from heron.errors import UserCodeError
 from heron_connector_kafka import KafkaSink, KafkaSource, NewRecord, Transactions
 from heron_connector_kafka.column_sink import KafkaColumnSink
-from heron_connector_kafka.columns import ColumnReader, KafkaColumns
-from heron_streamlet.connectors.sources import MeasuredReader
+from heron_connector_kafka.columns import KafkaColumns
+from heron_streamlet.connectors.sources import MeasuredReader, Reader
 from heron_streamlet.connectors.transformer import StageContext
 from heron_testing_servers.kafka import KafkaServer
 from heron_testing_servers.kafka_topics import Topics
@@ -39,7 +39,7 @@ def filled(kafka: KafkaServer) -> str:
     return topic
 
 
-def batches(reader: ColumnReader) -> Iterator[pa.RecordBatch]:
+def batches(reader: Reader[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches to the end of the partition."""
     until_s = monotonic_s() + READ_S
     while (found := reader.read(1)) is not None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from heron.errors import SchedulerError
-from heron_scheduler_kit.executor_process import ExecutorProcess, own_run_dir
+from heron_scheduler_kit.executor_process import ExecutorProcess
+from heron_scheduler_kit.run_dir import own_run_dir
 
 
 def test_a_run_directory_is_made_once_and_private(tmp_path: Path) -> None:

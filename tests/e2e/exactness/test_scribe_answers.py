@@ -101,14 +101,22 @@ def test_what_fails_is_emitted_again_until_all_of_the_batch_is_acked(eventually:
     assert SEEN == {b"a0": 1, b"b2": 3, b"c1": 2}
 
 
-def test_in_columns_a_call_is_one_root(eventually: Eventually) -> None:
-    """What fails makes the whole call come again; the client has its answer when no message has failed."""
+def test_in_columns_calls_that_wait_together_are_one_root(eventually: Eventually) -> None:
+    """What fails makes all of them come again, then each alone: a call that always fails holds only its own answer."""
     with running(spout=ScribeColumnSpout) as (simulation, port):
         eventually(stepping(simulation, lambda: listens(port)), _WITHIN_S)
-        with log(port, b"a0", b"b2", b"c1") as client, log(port, b"d9") as other:
-            eventually(stepping(simulation, lambda: answered(client)), _WITHIN_S)
+        spout = simulation.component("lines")
+        assert isinstance(spout, ScribeSpout)
+        with log(port, b"a0", b"b2", b"c1") as client, log(port, b"d9") as other, log(port, b"e0") as third:
+            eventually(lambda: spout.backlog() == 5, _WITHIN_S)
+            eventually(stepping(simulation, lambda: answered(client) and answered(third)), _WITHIN_S)
             assert not answered(other)
-    assert {message: SEEN[message] for message in (b"a0", b"b2", b"c1")} == {b"a0": 3, b"b2": 3, b"c1": 3}
+    assert {message: SEEN[message] for message in (b"a0", b"b2", b"c1", b"e0")} == {
+        b"a0": 3,
+        b"b2": 3,
+        b"c1": 3,
+        b"e0": 2,
+    }
 
 
 def test_in_columns_effectively_once_a_call_that_comes_again_is_emitted_once(eventually: Eventually) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from typing import Annotated, Final, TypeVar
 
 import msgspec
@@ -31,8 +30,7 @@ _CRC_BYTES = 4
 _Bytes = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CheckpointId:
+class CheckpointId(msgspec.Struct, frozen=True, order=True):
     """A checkpoint: the run that took it (its topology id), and its number, which grows with each checkpoint."""
 
     run: str
@@ -55,8 +53,7 @@ class CheckpointId:
         return cls(run, int(number))
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a payload is: an object of the store, the offset and size in bytes, and the CRC-32 of the payload."""
 
     object: str
@@ -65,8 +62,7 @@ class Place:
     crc: int
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSnapshot:
+class TaskSnapshot(msgspec.Struct, frozen=True):
     """The state of one task at a checkpoint.
 
     `ended`: the task had sent all of its output. `version` is the `state_version`. `operator` is the state of
@@ -81,7 +77,7 @@ class TaskSnapshot:
     ended: bool = False
     version: int = 0
     operator: Place | None = None
-    groups: dict[int, Place] = field(default_factory=dict)
+    groups: dict[int, Place] = msgspec.field(default_factory=dict)
     written_bytes: int = 0
     align_s: float = 0.0
     save_s: float = 0.0
@@ -93,8 +89,7 @@ class TaskSnapshot:
         return (*(each for each in (self.operator, self.letters) if each), *self.groups.values())
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointManifest:
+class CheckpointManifest(msgspec.Struct, frozen=True):
     """A complete checkpoint. `taken_at_s` is wall time in seconds, `duration_s` the time from the order to the end."""
 
     topology: str

@@ -1,8 +1,10 @@
 """The share of the offered tuples that a spout keeps. Pure: measurements in, a share out, once per period.
 
-The rate controller divides its target by the measured offer. The latency controller is the proportional integral
-controller of RFC 8033 (PIE), which sets the share that is shed from the delay and its change. There the target is
-always 15 ms; here the gains are scaled by the target, so that its damping is the same for each target.
+Both controllers divide a rate that may be kept by the measured offer, so a change of the offer needs no ramp. For the
+rate controller this rate is given. The latency controller measures at which rate tuples leave the queue, and keeps so
+much more or less that the queue reaches its target within the time of a target. It has no state but the measured
+rates, so nothing has to be unwound after a stall. Source: Tu, Liu, Prabhakar and Yao, "Load Shedding in Stream
+Databases: A Control-Based Approach" (VLDB 2006). That nothing is shed below half of the target is from RFC 8033 (PIE).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-__all__ = ["PERIOD_S", "KeepController", "LatencyController", "Offer", "RateController"]
+__all__ = ["PERIOD_S", "KeepController", "LatencyController", "Offer", "RateController", "SmoothedRate"]
 
 PERIOD_S = 0.1
 """How often the share is computed; a change ends a batch."""
@@ -19,19 +21,41 @@ PERIOD_S = 0.1
 _LEAST_SHARE = 0.001
 _STEADY = 0.05  # a share that differs less from the present one changes nothing
 
-_OFFER_S = 1.0  # the time in which the measured offer follows a change
-_INTEGRAL = 0.125
-_PROPORTIONAL = 0.5
-_MOST_DELAY = 3.0  # targets; a longer delay says no more, and the share must be able to return
+_SMOOTH_S = 1.0  # the time in which a measured rate follows a change
+_LONGEST_S = 2 * PERIOD_S  # a period in which the process stood still counts as this long, so that it does not decide
+_CALM = 0.5  # targets; below this delay nothing is shed that was not shed before
+_EMPTY = 0.05  # targets; below it nothing waits
+_LEAST_PART = 0.25  # of the rate that leaves: kept at any delay, as weights would be useless if nearly all was shed
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a period has brought: the tuples that were emitted or shed, its length, and the delay at its end."""
+    """What a period has brought, for a controller.
 
-    tuples: int
+    `tuples` arrived, also those that are shed; `left` have left the queue behind the spout. `delay_s` is that of a
+    tuple that arrives at the end of the period. Only the latency controller reads the last two.
+    """
+
+    tuples: float
     elapsed_s: float
     delay_s: float = 0.0
+    left: float = 0.0
+
+
+class SmoothedRate:
+    """Tuples per second; it follows a change within about a second."""
+
+    def __init__(self) -> None:
+        self.per_s = 0.0
+        self._measured = False
+
+    def add(self, tuples: float, elapsed_s: float) -> float:
+        """Takes the tuples of a period; returns the rate."""
+        now_per_s = tuples / elapsed_s
+        weight = -math.expm1(-min(elapsed_s, _LONGEST_S) / _SMOOTH_S) if self._measured else 1.0
+        self._measured = True
+        self.per_s += (now_per_s - self.per_s) * weight
+        return self.per_s
 
 
 class KeepController(ABC):
@@ -59,14 +83,11 @@ class RateController(KeepController):
     def __init__(self, per_s: float) -> None:
         super().__init__()
         self._per_s = per_s
-        self._offered_per_s: float | None = None
+        self._offered = SmoothedRate()
 
     def _wanted(self, offer: Offer) -> float:
-        now_per_s = offer.tuples / offer.elapsed_s
-        if self._offered_per_s is None:
-            self._offered_per_s = now_per_s
-        self._offered_per_s += (now_per_s - self._offered_per_s) * -math.expm1(-offer.elapsed_s / _OFFER_S)
-        return self._per_s / self._offered_per_s if self._offered_per_s > self._per_s else 1.0
+        offered_per_s = self._offered.add(offer.tuples, offer.elapsed_s)
+        return self._per_s / offered_per_s if offered_per_s > self._per_s else 1.0
 
 
 class LatencyController(KeepController):
@@ -75,16 +96,18 @@ class LatencyController(KeepController):
     def __init__(self, target_s: float) -> None:
         super().__init__()
         self._target_s = target_s
-        self._shed = 0.0
-        self._before = 0.0
+        self._offered = SmoothedRate()
+        self._left = SmoothedRate()
 
     def _wanted(self, offer: Offer) -> float:
-        delay = min(offer.delay_s / self._target_s, _MOST_DELAY)  # in targets
-        change = _INTEGRAL * (delay - 1.0) * offer.elapsed_s / self._target_s + _PROPORTIONAL * (delay - self._before)
-        self._before = delay
-        self._shed = min(1.0 - _LEAST_SHARE, max(0.0, self._shed + change * self._room()))
-        return 1.0 - self._shed
-
-    def _room(self) -> float:
-        """Slows changes where they would be large for what is left, as RFC 8033 does near 0: here near 1, too."""
-        return max(0.02, 1.0 - self._shed)
+        offered_per_s = self._offered.add(offer.tuples, offer.elapsed_s)
+        left_per_s = self._left.add(offer.left, offer.elapsed_s)
+        delay = offer.delay_s / self._target_s
+        if offered_per_s <= 0.0 or (self.share == 1.0 and delay < _CALM):
+            return self.share
+        if offer.tuples <= 0 and delay < _EMPTY:
+            return 1.0  # the source is idle: the rates say nothing about what comes next
+        wanted = left_per_s * max(_LEAST_PART, 2.0 - delay) / offered_per_s
+        if delay < _CALM:  # what leaves is no limit then; it may be nothing, as a small share may contain no key
+            wanted = max(wanted, self.share * (1.0 + min(offer.elapsed_s, _LONGEST_S) / _SMOOTH_S))
+        return wanted

@@ -61,6 +61,8 @@ _PHASES = {
 _LAST_TO_START = frozenset({"metricsmgr", "service"})
 _LAST_STARTS_S = 0.5
 
+_KILLS_LOOK_S = 5.0  # a kill for memory explains the end of a child for 10 s
+
 _log = logging.getLogger(__name__)
 
 
@@ -123,8 +125,7 @@ class Executor:
             context.sockets.push_to(metricsmgr_endpoint(run_dir, spec.container_id)),
             Source(spec.topology, spec.container_id, "executor", incarnation(spec.attempt, 0)),
         )
-        reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
-        reactor.every(context.settings.heartbeat_s, self._kills.look)
+        reactor.every(_KILLS_LOOK_S, self._kills.look)
         reactor.every(context.settings.metrics_export_s, self._publish)
 
     def start(self) -> None:
@@ -273,11 +274,6 @@ class Executor:
 
     def _publish(self) -> None:
         self._telemetry.publish((*self._tmanager.metrics(), *self._locations.violations.metrics()))
-
-    def _each_heartbeat(self) -> None:
-        spec = self._context.spec
-        heartbeat = pb.Heartbeat(container_id=spec.container_id, incarnation=incarnation(spec.attempt, 0))
-        self._tmanager.send(Envelope(heartbeat=heartbeat))
 
     def _handle(self, envelope: Envelope) -> None:
         if body_of(envelope) == "stop":

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from heron.api.bolt import Bolt
@@ -30,7 +31,7 @@ from heron.instance.metrics.task_time import TimeUse
 from heron.instance.output.emitter import BoltEmitter
 from heron.instance.pacing import TickTimer
 from heron.instance.queues.data_queue import Command, PlanReceived, RootsSettled, SessionOpened, TracedFrameArrived
-from heron.instance.runner import ComponentRunner, ComponentStoppedError
+from heron.instance.runner import ComponentRunner, ComponentStoppedError, rest_s
 from heron.instance.task import Task
 from heron.instance.user.user_component import BoltHookCalls, specialise
 from heron.ipc.frames.frame import (
@@ -51,8 +52,6 @@ if TYPE_CHECKING:  # topologies without columns or checkpoints need not import t
     from heron.instance.state.task_checkpoints import TaskCheckpoints
 
 __all__ = ["BoltRunner"]
-
-_WAIT_S = 0.25  # without work: anything that arrives ends the wait, and metrics continue
 
 _NO_TUPLE = Tuple()
 
@@ -312,7 +311,8 @@ class BoltRunner(ComponentRunner):
         now_s = monotonic_s()
         self._output.acks.settle()  # of the component's own threads
         if not self._output.waits():
-            self._wait_for_input(min(_WAIT_S, max(0.0, self._ticks.next_s - now_s)))
+            until_tick_s = math.inf if self.ended else max(0.0, self._ticks.next_s - now_s)
+            self._wait_for_input(min(rest_s(self.task), until_tick_s))
         elif (wait_s := self._output.idle_wait_s(now_s)) > 0:
             self._wait_for_input(wait_s)
         else:

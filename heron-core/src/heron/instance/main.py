@@ -70,7 +70,7 @@ def process(
     """Runs one task until SIGTERM; calls `started` when its component is initialised."""
     settings = EngineSettings.from_keys(spec.settings)
     gateway = Gateway(spec, settings, machine=machine)
-    gateway.start()
+    gateway.start(signals)
     try:
         return _run(spec, settings, gateway, signals, started)
     finally:

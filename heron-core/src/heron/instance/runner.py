@@ -36,10 +36,12 @@ from heron.planner.physical_plan import PhysicalPlan, PlanIndex, UpdatePhase
 if TYPE_CHECKING:  # topologies without checkpoints need not import it
     from heron.instance.state.task_checkpoints import TaskCheckpoints
 
-__all__ = ["ComponentExitedError", "ComponentRunner", "ComponentStartError", "ComponentStoppedError"]
+__all__ = ["ComponentExitedError", "ComponentRunner", "ComponentStartError", "ComponentStoppedError", "rest_s"]
 
 
 _REMOVED_WITHIN_S = 1.0  # from the signal of the executor to the plan from the stream manager; both are sent together
+
+_LOOK_S = 0.25  # between two looks at what threads of the author have emitted and acked without their collector
 
 _EXITS = "the task ends and is restarted; raise an Exception to fail a tuple, call end() to end a spout"
 _STOPS = "the task ends, because on_error or topology.on.error is 'stop' for it"
@@ -115,6 +117,7 @@ class ComponentRunner(ABC):
             while (command := data_in.peek_command()) is not None:
                 data_in.get()
                 self.handle(command)
+                data_in.sleeper.nudge()  # what it has begun or completed is looked at before the task sleeps
         self._await_removal()
         if not ended or self.task.checkpoints is not None:
             self._close()
@@ -423,3 +426,9 @@ def _discard(segments: Sequence[bytes]) -> None:
 
 def _sends(component: str, consumer: ComponentDefinition) -> bool:
     return any(each.component == component for each in consumer.inputs)
+
+
+def rest_s(task: Task) -> float:
+    """Seconds that a task without work may sleep: commands, data, queued calls and signals end its sleep."""
+    until_metrics_s = task.telemetry.wait_s(monotonic_s())
+    return min(_LOOK_S, until_metrics_s) if task.gateway.machine.has_foreign_threads() else until_metrics_s

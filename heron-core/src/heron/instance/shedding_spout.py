@@ -13,15 +13,9 @@ from heron.api.plain_components import PlainSpout
 from heron.api.shedding import Shedding, SheddingPolicy, shedding_of
 from heron.api.spout import Spout
 from heron.clock import monotonic_s
-from heron.driver_kit.keep_controller import (
-    PERIOD_S,
-    KeepController,
-    LatencyController,
-    Offer,
-    RateController,
-)
+from heron.driver_kit.keep_controller import PERIOD_S, KeepController, LatencyController, RateController
 from heron.driver_kit.signals import Signals
-from heron.instance.metrics.task_time import TaskTime, TimeUse
+from heron.instance.metrics.source_meter import SourceCounts, SourceMeter
 from heron.instance.output.stream_shedder import StreamShedder, TaskShedding
 from heron.instance.spout_runner import SpoutRunner
 from heron.instance.task import Task
@@ -31,11 +25,6 @@ from heron.spi.metricsink import Metric
 
 __all__ = ["SheddingSpoutRunner"]
 
-_WAITS = (TimeUse.THROTTLED, TimeUse.ROOM, TimeUse.ACKS)
-_SMOOTH_S = 1.0  # the pace of the last second
-_WAITING_SHARE = 0.05
-"""Without another measure of the delay: a spout that waits for this share of its time counts as at its target."""
-
 
 class SheddingSpoutRunner(SpoutRunner):
     """Runs a spout that sheds."""
@@ -44,9 +33,6 @@ class SheddingSpoutRunner(SpoutRunner):
         super().__init__(task, signals, component_class)
         hears_acks = component_class.ack is not Spout.ack or issubclass(component_class, PlainSpout)  # type: ignore[attr-defined]
         self._state = TaskShedding(hears_acks, self._roots.owed_replays.owes, self._look)
-        self._delay = _SourceDelay(task, self.emitter.time)
-        self._followed_s = monotonic_s()
-        self._offered = 0
         self._shedding: Shedding | None = None
         self._controller: KeepController | None = None
         self._shedders: dict[str, StreamShedder] = {}
@@ -88,6 +74,7 @@ class SheddingSpoutRunner(SpoutRunner):
             self._controller = self._controller_of(shedding)
         self._spout_emitter.set_probability(1.0)
         self.emitter.shedders = self._shedders
+        self._meter, self._followed_s = SourceMeter(self._counts()), monotonic_s()
 
     def _controller_of(self, shedding: Shedding) -> KeepController:
         if shedding.rate_per_s is not None:
@@ -97,16 +84,29 @@ class SheddingSpoutRunner(SpoutRunner):
 
     def _follow(self, controller: KeepController, now_s: float) -> None:
         elapsed_s, self._followed_s = now_s - self._followed_s, now_s
-        offered = sum(self.emitter.emitted(name) + each.count for name, each in self._shedders.items())
-        tuples, self._offered = max(0, offered - self._offered), offered
-        delay_s = 0.0
-        if (shedding := self._shedding) is not None and shedding.latency_s is not None:
-            delay_s = self._delay.take(tuples, elapsed_s, shedding.latency_s)
-        changed = controller.follow(Offer(tuples, elapsed_s, delay_s))
+        shedding = self._shedding
+        changed = controller.follow(self._meter.take(self._counts(), elapsed_s, self._target_s()))
         for each in self._shedders.values():
             each.follow(controller.share)
         if changed and shedding is not None and shedding.policy is not SheddingPolicy.PRIORITY:
             self._spout_emitter.set_probability(controller.share)
+
+    def _target_s(self) -> float:
+        """0 for a rate: it needs what is emitted, not what arrives or waits."""
+        return (self._shedding.latency_s if self._shedding is not None else None) or 0.0
+
+    def _counts(self) -> SourceCounts:
+        metrics = self.task.metrics
+        trees = metrics.complete_latency.value()
+        return SourceCounts(
+            kept=sum(map(self.emitter.emitted, self._shedders)),
+            shed=sum(each.count for each in self._shedders.values()),
+            in_flight=self._roots.in_flight,
+            ended=sum(trees.counts),
+            ended_s=trees.total,
+            held_up_s=self.emitter.time.held_up_s(),
+            backlog=metrics.backlog_tuples() if self._target_s() else None,
+        )
 
     def _config_changed(self) -> None:
         super()._config_changed()
@@ -152,37 +152,3 @@ class SheddingSpoutRunner(SpoutRunner):
         if len(self.emitter.streams) > 1:
             return waiting
         return lambda: waiting() + state.total
-
-
-class _SourceDelay:
-    """How long a tuple waits, as far as a spout task can tell: the longest of what it measures.
-
-    | measure | delay |
-    |---|---|
-    | at least once | the mean time from the flush of a root to the end of its tree, of roots that have ended |
-    | `Spout.backlog` knows | what waits at the source, at the pace of the last second |
-    | always | the share of time for which the spout waits, relative to `_WAITING_SHARE`, times the target |
-    """
-
-    def __init__(self, task: Task, time: TaskTime) -> None:
-        self._task, self._time = task, time
-        self._ended = (0, 0.0)
-        self._waited_s = 0.0
-        self._pace_per_s = 0.0
-        self._tree_s = 0.0
-
-    def take(self, tuples: int, elapsed_s: float, target_s: float) -> float:
-        """The delay at the end of a period with this number of offered tuples, in seconds."""
-        weight = min(1.0, elapsed_s / _SMOOTH_S)
-        self._pace_per_s += (tuples / elapsed_s - self._pace_per_s) * weight
-        latencies = self._task.metrics.complete_latency.value()
-        ended, total_s = sum(latencies.counts), latencies.total
-        if ended > self._ended[0]:
-            self._tree_s = (total_s - self._ended[1]) / (ended - self._ended[0])
-            self._ended = ended, total_s
-        uses = self._time.uses()
-        before_s, self._waited_s = self._waited_s, sum(uses[use] for use in _WAITS)
-        waited = (self._waited_s - before_s) / elapsed_s
-        backlog = self._task.metrics.backlog_tuples() or 0.0
-        waiting_s = backlog / self._pace_per_s if self._pace_per_s > 0 else 0.0
-        return max(self._tree_s, waiting_s, target_s * waited / _WAITING_SHARE)

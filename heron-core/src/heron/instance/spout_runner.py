@@ -24,7 +24,7 @@ from heron.instance.own_replays import OwnReplays
 from heron.instance.pacing import Backoff, FlushPacer, RootQuota, SourceBacklog
 from heron.instance.queues.data_queue import Command, RootsSettled, SessionOpened
 from heron.instance.replay.replay_policy import ReplayPolicy
-from heron.instance.runner import ComponentRunner
+from heron.instance.runner import ComponentRunner, rest_s
 from heron.instance.task import Task
 from heron.instance.user.user_component import SpoutHookCalls, specialise
 from heron.ipc.machine import Machine
@@ -38,7 +38,7 @@ __all__ = ["SpoutRunner"]
 
 _SHORTEST_POLL_S = 0.0003  # between two calls of a `next_tuple` that emits nothing; doubles up to the longest
 _LONGEST_POLL_S = 0.004
-_RESTING_WAIT_S = 0.25  # paused, throttled or ended: commands end the wait, and metrics continue
+_HELD_UP_WAIT_S = 0.25  # for room, acks or the end of back pressure: what ends the wait also wakes the task
 _FIRST_BACKOFF_S = 0.1  # after an exception in `next_tuple`; doubles up to the last
 _LAST_BACKOFF_S = 10.0
 
@@ -92,20 +92,20 @@ class SpoutRunner(ComponentRunner):
         """`ComponentRunner.work`."""
         data_out = self.task.gateway.data_out
         if self.ended or self.task.paused:
-            self._rest_as(TimeUse.PAUSED, _RESTING_WAIT_S)
+            self._rest_as(TimeUse.PAUSED, rest_s(self.task))
         elif self._spout_emitter.ending and not (self._replays.is_due() or self._owes_replays()):
             self._end_or_wait()
         elif self.task.gateway.throttle.culprits:
-            self._rest_as(TimeUse.THROTTLED, _RESTING_WAIT_S)
+            self._rest_as(TimeUse.THROTTLED, _HELD_UP_WAIT_S)
         elif not data_out.has_room():
-            self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_RESTING_WAIT_S))
+            self.emitter.time.waited(TimeUse.ROOM, data_out.wait_for_room(_HELD_UP_WAIT_S))
         elif self._quota.must_wait(free := self._free_roots(), self._flush_rows):
             # Without a free root not even a replay that is due is emitted; only an outcome helps, and wakes the task.
-            self._rest_as(TimeUse.ACKS, _RESTING_WAIT_S if free <= 0 else self.task.settings.linger_s)
+            self._rest_as(TimeUse.ACKS, _HELD_UP_WAIT_S if free <= 0 else self.task.settings.linger_s)
         elif self._replays.is_due():
             self._replays.emit_due(free)
         elif self._replays.is_full():
-            self._rest_as(TimeUse.ACKS, self._replays.wait_s(_RESTING_WAIT_S))
+            self._rest_as(TimeUse.ACKS, self._replays.wait_s(_HELD_UP_WAIT_S))
         else:
             self._emit_for_a_while(free)
 
@@ -245,7 +245,7 @@ class SpoutRunner(ComponentRunner):
         """Ends, unless trees are in flight: their roots may fail, and be emitted again."""
         self.emitter.flush()
         if not self._is_done():
-            self._wait(TimeUse.ACKS, self._replays.wait_s(_RESTING_WAIT_S))
+            self._wait(TimeUse.ACKS, self._replays.wait_s(rest_s(self.task)))
             return
         if self._immediate is not None:
             self._immediate.call(self._component, self._callbacks.hook_calls)  # of queued emits

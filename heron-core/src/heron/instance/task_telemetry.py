@@ -124,6 +124,10 @@ class TaskTelemetry:
         self._final_events.append(first)
         self._next_publish_s = 0.0
 
+    def wait_s(self, now_s: float) -> float:
+        """Seconds until the metrics are due."""
+        return max(0.0, self._next_publish_s - now_s)
+
     def publish_if_due(self, emitter: Emitter, now_s: float) -> None:
         """Sends the metrics, once per export period."""
         if now_s >= self._next_publish_s:

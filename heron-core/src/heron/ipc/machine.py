@@ -57,13 +57,26 @@ class Machine:
 
     def start_thread(self, name: str, run: Callable[[], object]) -> None:
         """Starts a daemon thread that calls `run` once."""
-        threading.Thread(target=run, name=name, daemon=True).start()
+        _EngineThread(target=run, name=name, daemon=True).start()
+
+    def has_foreign_threads(self) -> bool:
+        """Whether the process has threads of an author: besides its main one, those of machines and that of pyzmq."""
+        main = threading.main_thread()
+        return any(each is not main and not _is_own(each) for each in threading.enumerate())
 
     def worker(self, name: str) -> Callable[[Callable[[], object]], None]:
         """Starts a daemon thread; the function that is returned has it make one call after the other."""
         calls: queue.SimpleQueue[Callable[[], object]] = queue.SimpleQueue()
         self.start_thread(name, lambda: _make_calls(calls))
         return calls.put
+
+
+class _EngineThread(threading.Thread):
+    """A thread that a machine has started."""
+
+
+def _is_own(thread: threading.Thread) -> bool:
+    return isinstance(thread, _EngineThread) or type(thread).__module__.startswith("zmq.")
 
 
 def _make_calls(calls: queue.SimpleQueue[Callable[[], object]]) -> None:

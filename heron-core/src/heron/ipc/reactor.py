@@ -16,18 +16,21 @@ from heron.ipc.socket import Channel, Hub, Inbox
 if TYPE_CHECKING:  # instances do not use it, and need not import it
     from heron.ipc.guarded_hub import GuardedHub
 
-__all__ = ["Reactor", "Timer"]
+__all__ = ["BusyPeriods", "Reactor", "Timer"]
 
 _LONGEST_WAIT_S = 60.0
+_PERIOD_S = 0.1
+_QUIET = 2  # periods without an event: then nothing is left to adapt before the next event
 
 
 class Timer:
-    """A call at a certain time; repeated if it has a period."""
+    """A call at a certain time (`due_s`, monotonic seconds); repeated if it has a period."""
 
-    __slots__ = ("call", "cancelled", "period_s")
+    __slots__ = ("call", "cancelled", "due_s", "period_s")
 
-    def __init__(self, call: Callable[[], None], period_s: float | None) -> None:
+    def __init__(self, call: Callable[[], None], due_s: float, period_s: float | None) -> None:
         self.call = call
+        self.due_s = due_s
         self.period_s = period_s
         self.cancelled = False
 
@@ -120,11 +123,11 @@ class Reactor:
 
     def after(self, delay_s: float, call: Callable[[], None]) -> Timer:
         """Calls once, `delay_s` from now."""
-        return self._schedule(Timer(call, None), delay_s)
+        return self._schedule(Timer(call, self._clock.monotonic_s() + delay_s, None))
 
     def every(self, period_s: float, call: Callable[[], None]) -> Timer:
         """Calls every `period_s`, the first time one period from now."""
-        return self._schedule(Timer(call, period_s), period_s)
+        return self._schedule(Timer(call, self._clock.monotonic_s() + period_s, period_s))
 
     def at_round_end(self, call: Callable[[], None]) -> None:
         """Calls after all other calls of each round, to send the data that the round has gathered."""
@@ -137,8 +140,9 @@ class Reactor:
 
     def run_once(self, longest_s: float = _LONGEST_WAIT_S) -> None:
         """Runs one round: waits for a source or a timer, at most `longest_s`, and makes the calls that are due."""
-        timer_s = self._next_timer_s()
-        wait_s, begun_s = min(longest_s, timer_s), self._clock.monotonic_s()
+        begun_s = self._clock.monotonic_s()
+        timer_s = self._next_timer_s(begun_s)
+        wait_s = min(longest_s, timer_s)
         events = self._poller.poll(max(0, -int(-wait_s * 1000 // 1)))
         self.late_s = max(0.0, self._clock.monotonic_s() - begun_s - timer_s) if timer_s > 0 else 0.0
         for key, _ in events:
@@ -155,16 +159,16 @@ class Reactor:
         self._stop.asleep = True
         self._stop.wake()
 
-    def _schedule(self, timer: Timer, delay_s: float) -> Timer:
-        heapq.heappush(self._timers, (self._clock.monotonic_s() + delay_s, next(self._order), timer))
+    def _schedule(self, timer: Timer) -> Timer:
+        heapq.heappush(self._timers, (timer.due_s, next(self._order), timer))
         return timer
 
-    def _next_timer_s(self) -> float:
+    def _next_timer_s(self, now_s: float) -> float:
         while self._timers and self._timers[0][2].cancelled:
             heapq.heappop(self._timers)
         if not self._timers:
             return _LONGEST_WAIT_S
-        return max(0.0, self._timers[0][0] - self._clock.monotonic_s())
+        return max(0.0, self._timers[0][0] - now_s)
 
     def _run_timers(self) -> None:
         if not self._timers:
@@ -175,5 +179,39 @@ class Reactor:
             if timer.cancelled:
                 continue
             if timer.period_s is not None:
-                heapq.heappush(self._timers, (now + timer.period_s, next(self._order), timer))
+                timer.due_s = now + timer.period_s
+                self._schedule(timer)
             timer.call()
+
+
+class BusyPeriods:
+    """Periods of a tenth of a second in which a process looks for what has no event, while it has something to do.
+
+    A process in which nothing happens has no periods, so it sleeps. `due_s` is when the present period ends, and in a
+    look when it should have ended (monotonic seconds).
+    """
+
+    def __init__(self, reactor: Reactor, looks: tuple[Callable[[], object], ...], may_end: Callable[[], bool]) -> None:
+        """Calls `looks` at the end of each period. `may_end`: without an event there is nothing to look for."""
+        self._reactor = reactor
+        self._looks = looks
+        self._may_end = may_end
+        self._timer: Timer | None = None
+        self._quiet = 0
+        self.due_s = 0.0
+
+    def note(self) -> None:
+        """Something has arrived, or leaves."""
+        self._quiet = 0
+
+    def begin_if_due(self) -> None:
+        """Begins a period if none runs and there is something to look for; called at the start and in each round."""
+        if self._timer is None and not (self._quiet >= _QUIET and self._may_end()):
+            self._timer = self._reactor.after(_PERIOD_S, self._end)
+            self.due_s = self._timer.due_s
+
+    def _end(self) -> None:
+        self._timer = None
+        self._quiet += 1
+        for look in self._looks:
+            look()

@@ -59,7 +59,8 @@ def collect(
     )
     reactor.on_readable(inbox, manager.read)
     reactor.every(settings.metrics_export_s, manager.report)
-    reactor.every(_SINK_CHECK_S, manager.check_sinks)
+    if spec.sinks:
+        reactor.every(_SINK_CHECK_S, manager.check_sinks)
     return manager
 
 

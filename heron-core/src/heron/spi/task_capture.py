@@ -6,11 +6,12 @@ therefore stands for itself and for the tuples around it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
+
+import msgspec
 
 from heron.spi.typed_values import decode_document
 
@@ -25,24 +26,21 @@ Subclasses do not count: a capture has no class of an author, and runs none of i
 """
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureShape:
+class CaptureShape(msgspec.Struct, frozen=True):
     """How values become their shape. `keys` are the ``(stream, field)`` to hash, with the secret `salt`."""
 
     keys: frozenset[tuple[str, str]]
     salt: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedStream:
+class CapturedStream(msgspec.Struct, frozen=True):
     """A stream of the task, and its fields."""
 
     name: str
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedFlush:
+class CapturedFlush(msgspec.Struct, frozen=True):
     """A flush of `tuples` tuples, `at_us` after the begin; `stream` is a place in `TaskCapture.streams`.
 
     `rows` is a pickle, protocol 5, of the list of the `kept` rows. A row of a stream with one field is the value.
@@ -55,8 +53,7 @@ class CapturedFlush:
     rows: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCapture:
+class TaskCapture(msgspec.Struct, frozen=True):
     """What a task has emitted in `lasted_s` seconds from `began_at_s` (wall clock), in order.
 
     - `after_limit` counts tuples that were emitted when the limit of bytes was reached: no flush has them.

@@ -5,8 +5,6 @@ They have names of types, files, attributes and states, lines of source, sizes a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from heron.spi.typed_values import decode_document
@@ -23,8 +21,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLook:
+class MemoryLook(msgspec.Struct, frozen=True):
     """The process at one moment: `at_s` in wall-clock seconds, the others in bytes.
 
     `resident_bytes` is its part of the machine's memory, `file_bytes` the part of that which belongs to files (code of
@@ -43,8 +40,7 @@ class MemoryLook:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class TypeMemory:
+class TypeMemory(msgspec.Struct, frozen=True):
     """The objects of a type at the second look, without the objects they refer to; and the difference to the first."""
 
     name: str
@@ -54,8 +50,7 @@ class TypeMemory:
     grown_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class AllocatingLine:
+class AllocatingLine(msgspec.Struct, frozen=True):
     """A line that has allocated memory between the looks which was still held at the end of the observation.
 
     `origin` is ``user``, ``library`` or ``engine``; a line of user code also stands for what it calls. `grown_bytes` is
@@ -71,8 +66,7 @@ class AllocatingLine:
     grown_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class CodeLine:
+class CodeLine(msgspec.Struct, frozen=True):
     """A line of the author's code."""
 
     file: str
@@ -80,8 +74,7 @@ class CodeLine:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeldMemory:
+class HeldMemory(msgspec.Struct, frozen=True):
     """An attribute of the component, a keyed state, or a global name of the author's modules, with all that it holds.
 
     `entries` is None where it has no length. `at_least` is whether it holds more than was counted. `used_at` are lines
@@ -98,8 +91,7 @@ class HeldMemory:
     used_at: tuple[CodeLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LargeBuffer:
+class LargeBuffer(msgspec.Struct, frozen=True):
     """A bytes, bytearray, text or array of at least 1 MiB. `held_by` is as `HeldMemory.name`, "" where unknown."""
 
     type: str
@@ -107,8 +99,7 @@ class LargeBuffer:
     held_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class TaskMemory:
+class TaskMemory(msgspec.Struct, frozen=True):
     """The memory of a task. The largest come first in each list, and those of lines and types that grow.
 
     `traced_s` is the time in which allocations were traced, 0 for a single look. `tracer_bytes` is the memory that the

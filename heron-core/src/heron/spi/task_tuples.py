@@ -5,8 +5,6 @@ Values are text: shortened, and without the secrets that the task knows of.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from heron.spi.typed_values import decode_document
@@ -14,8 +12,7 @@ from heron.spi.typed_values import decode_document
 __all__ = ["SampledTuple", "TaskTuples", "decode_tuples", "encode_tuples"]
 
 
-@dataclass(frozen=True, slots=True)
-class SampledTuple:
+class SampledTuple(msgspec.Struct, frozen=True):
     """A tuple: the task that emitted it, its stream, and a text for each of its fields."""
 
     component: str
@@ -25,8 +22,7 @@ class SampledTuple:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskTuples:
+class TaskTuples(msgspec.Struct, frozen=True):
     """The tuples that a task has received and emitted in `lasted_s` seconds from `began_at_s` (wall clock), in order.
 
     There are at most `wanted` of each. A spout receives none, and a bolt without outputs emits none.

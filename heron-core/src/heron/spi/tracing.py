@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 import itertools
-from dataclasses import dataclass
+
+import msgspec
 
 __all__ = ["Hop", "HopKind", "SpanKind", "Stamp", "StampKind", "TraceSpan", "elapsed", "hops_of", "stamp_place"]
 
@@ -68,8 +69,7 @@ _ENDS_WITH = {
 _PLACES = {kind: place for place, kind in enumerate(StampKind)}
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(msgspec.Struct, frozen=True):
     """A time: `clock` names the monotonic clock of a host, `wall_ns` is since the epoch."""
 
     kind: StampKind
@@ -78,8 +78,7 @@ class Stamp:
     wall_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSpan:
+class TraceSpan(msgspec.Struct, frozen=True):
     """A part of a trace that one process reports.
 
     `component` and `task_id` are those of the process. `source`, `source_task` and `stream` say where the tuple came
@@ -103,8 +102,7 @@ class TraceSpan:
     outcome: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(msgspec.Struct, frozen=True):
     """A part of a span: `start_ns` is wall-clock time. `is_estimate`: it lies between two clocks."""
 
     kind: HopKind

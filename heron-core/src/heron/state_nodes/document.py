@@ -36,7 +36,7 @@ def node_name(kind: NodeKind, topology: str) -> str:
 
 
 def encode_node(value: object, newest: int) -> bytes:
-    """The fields of a dataclass as a document of that format."""
+    """The fields of a struct or dataclass as a document of that format."""
     return msgspec.json.encode({"format": newest, **msgspec.to_builtins(value)})
 
 

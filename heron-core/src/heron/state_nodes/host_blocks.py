@@ -6,7 +6,6 @@ There is one node for all topologies of a state manager. Every change is a compa
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
@@ -41,8 +40,7 @@ class _Head(msgspec.Struct):
     format: Format = 1
 
 
-@dataclass(frozen=True, slots=True)
-class HostBlock:
+class HostBlock(msgspec.Struct, frozen=True):
     """A host that is avoided from `at_s` until `until_s`, wall-clock seconds, and who blocked it why."""
 
     host: str
@@ -52,12 +50,11 @@ class HostBlock:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HostBlocks:
+class HostBlocks(msgspec.Struct, frozen=True):
     """All blocks, by host. `allowed` are the hosts that the judge leaves alone, each until wall-clock seconds."""
 
     blocks: tuple[HostBlock, ...] = ()
-    allowed: dict[str, float] = field(default_factory=dict)
+    allowed: dict[str, float] = msgspec.field(default_factory=dict)
 
     def at(self, now_s: float) -> HostBlocks:
         """Return what counts at a moment."""
@@ -78,7 +75,7 @@ class HostBlocks:
     def without(self, host: str, until_s: float) -> HostBlocks:
         """Return the list without a host, which the judge leaves alone until `until_s`."""
         kept = tuple(each for each in self.blocks if each.host != host)
-        return replace(self, blocks=kept, allowed={**self.allowed, host: until_s})
+        return msgspec.structs.replace(self, blocks=kept, allowed={**self.allowed, host: until_s})
 
 
 def encode_host_blocks(blocks: HostBlocks) -> bytes:

@@ -5,8 +5,9 @@ A report counts for three minutes, so the report of a topology that died expires
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.document import decode_node, encode_node
@@ -22,8 +23,7 @@ MOST_HOSTS: Final = 64
 """Of a report, which so has at most 16 kB."""
 
 
-@dataclass(frozen=True, slots=True)
-class HostSigns:
+class HostSigns(msgspec.Struct, frozen=True):
     """One host as one topology sees it.
 
     `slowdown` is how many times as long its tasks need for a tuple as tasks of the same components elsewhere: the
@@ -44,8 +44,7 @@ class HostSigns:
         return max(self.slowdown or 1.0, 1.0) + self.deaths
 
 
-@dataclass(frozen=True, slots=True)
-class HostReport:
+class HostReport(msgspec.Struct, frozen=True):
     """What one run has measured; `at_s` is wall-clock seconds. The worst hosts come first."""
 
     topology: str

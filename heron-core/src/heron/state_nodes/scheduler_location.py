@@ -6,8 +6,9 @@ job. Both are fields of one JSON object, so a reader of an execution state reads
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from heron.errors import StateError
 from heron.spi.statemgr import NodeKind
@@ -20,26 +21,23 @@ _KIND: Final = NodeKind.SCHEDULER_LOCATION
 _FORMAT: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerJob:
+class SchedulerJob(msgspec.Struct, frozen=True):
     """The name that the scheduler has for the job ("": none), and the pages that show the job, by title."""
 
     handle: str = ""
-    links: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerLocation:
+class SchedulerLocation(msgspec.Struct, frozen=True):
     """The run, and its job as soon as the scheduler has written it."""
 
     run: ExecutionState
     job: SchedulerJob | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _JobFields:
+class _JobFields(msgspec.Struct, frozen=True):
     handle: str | None = None
-    links: dict[str, str] = field(default_factory=dict)
+    links: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def encode_scheduler_location(run: ExecutionState) -> bytes:

@@ -5,8 +5,9 @@ The leader holds the node. The version of the node is the leader's epoch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from heron.spi.statemgr import NodeKind
 from heron.state_nodes.document import decode_node, encode_node
@@ -16,8 +17,7 @@ __all__ = ["TManagerLocation", "decode_tmanager_location", "encode_tmanager_loca
 _FORMAT: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
-class TManagerLocation:
+class TManagerLocation(msgspec.Struct, frozen=True):
     """The socket, the run and the server's public key; for people also the process and its container.
 
     `server_key` is empty in a location that an earlier version wrote.

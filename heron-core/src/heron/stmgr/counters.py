@@ -53,16 +53,13 @@ class TimerLateness:
     A peer cannot measure it for a stream manager whose tasks exchange data only within its container.
     """
 
-    __slots__ = ("_fired_s", "_period_s", "total_s")
+    __slots__ = ("total_s",)
 
-    def __init__(self, period_s: float, now_s: float) -> None:
-        self._period_s = period_s
-        self._fired_s = now_s
+    def __init__(self) -> None:
         self.total_s = 0.0
 
-    def fired(self, now_s: float) -> None:
-        """Notes that the timer has fired (monotonic seconds)."""
-        late_s = now_s - self._fired_s - self._period_s
-        self._fired_s = now_s
+    def fired(self, now_s: float, due_s: float) -> None:
+        """Notes that the timer has fired, and when it was due (monotonic seconds)."""
+        late_s = now_s - due_s
         if late_s > _TOLERATED_S:
             self.total_s += late_s

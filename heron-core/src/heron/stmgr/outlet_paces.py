@@ -19,6 +19,8 @@ __all__ = ["OutletPaces"]
 class _Pace:
     capacity: QueueCapacity
     sent_bytes: int
+    rests: bool = True
+    """Whether nothing waited at the last look, and no limit holds a producer up: then what leaves tells no pace."""
 
 
 class OutletPaces:
@@ -31,8 +33,16 @@ class OutletPaces:
         self._paces: dict[int, _Pace] = {}
         self._looked_s: float | None = None
 
+    @property
+    def rest(self) -> bool:
+        """Whether further looks change nothing until something comes into an outlet."""
+        return all(each.rests for each in self._paces.values())
+
     def adapt(self, outlets: Iterable[Outlet], now_s: float) -> None:
-        """Looks at the outlets; to be called every 0.1 s or so, while the topology takes checkpoints."""
+        """Looks at the outlets; to be called every 0.1 s or so, while the topology takes checkpoints.
+
+        No looks are needed while the outlets `rest`.
+        """
         before, self._paces = self._paces, {}
         elapsed_s = now_s - self._looked_s if self._looked_s is not None else 0.0
         self._looked_s = now_s
@@ -42,16 +52,16 @@ class OutletPaces:
             sent_bytes = outlet.window.sent_bytes
             pace = before.get(outlet.task_id)
             if pace is None or sent_bytes < pace.sent_bytes or elapsed_s <= 0.0:  # the first look, or a new session
-                capacity = pace.capacity if pace is not None else self._widest()
-                self._paces[outlet.task_id] = _Pace(capacity, sent_bytes)
-                outlet.set_marks(self._marks_at(capacity.current_bytes))
-                continue
-            self._paces[outlet.task_id] = pace
-            former_bytes = pace.capacity.current_bytes
-            left_bytes, pace.sent_bytes = sent_bytes - pace.sent_bytes, sent_bytes
-            pace.capacity.adapt(left_bytes, elapsed_s, ran_dry=not outlet.queue, largest_bytes=0)
-            if pace.capacity.current_bytes != former_bytes:
+                pace = _Pace(pace.capacity if pace is not None else self._widest(), sent_bytes)
                 outlet.set_marks(self._marks_at(pace.capacity.current_bytes))
+            elif not pace.rests:
+                former_bytes = pace.capacity.current_bytes
+                pace.capacity.adapt(sent_bytes - pace.sent_bytes, elapsed_s, ran_dry=not outlet.queue, largest_bytes=0)
+                if pace.capacity.current_bytes != former_bytes:
+                    outlet.set_marks(self._marks_at(pace.capacity.current_bytes))
+            pace.sent_bytes = sent_bytes
+            pace.rests = not outlet.queue and pace.capacity.current_bytes == self._marks.high_bytes
+            self._paces[outlet.task_id] = pace
 
     def _widest(self) -> QueueCapacity:
         capacity = QueueCapacity(self._least_bytes, self._marks.high_bytes, self._target_s)

@@ -18,6 +18,7 @@ from heron.ipc.envelope import Envelope, body_of, control_frame
 from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.locator import TManagerChannel
 from heron.ipc.process_metrics import connection_metrics, cpu_wait_metrics, process_metrics
+from heron.ipc.reactor import BusyPeriods
 from heron.ipc.task_question import TASK_REQUESTS
 from heron.kernel.process_keys import ProcessKeys
 from heron.kernel.role_spec import StmgrSpec
@@ -38,8 +39,6 @@ from heron.stmgr.stmgr_metrics import ack_metrics, reach_metrics, routing_metric
 
 __all__ = ["StreamManager"]
 
-_CHECK_PERIOD_S = 0.1  # the longest delay of a message timeout
-
 _log = logging.getLogger(__name__)
 
 
@@ -52,7 +51,7 @@ class StreamManager:
         self.outlets: Mapping[int, Outlet] = context.router.outlets  # what waits for each task, by id
         self._stmgrs: dict[int, int] = {}
         self._culprits = Culprits()
-        self._lateness = TimerLateness(_CHECK_PERIOD_S, monotonic_s())
+        self._lateness = TimerLateness()
         self._events = EventBuffer(context.spec.container_id)
         self._losses = 0
         self._restores = 0
@@ -80,7 +79,9 @@ class StreamManager:
         )
         reactor.every(context.settings.heartbeat_s, self._each_heartbeat)
         reactor.every(context.settings.metrics_export_s, self._publish)
-        reactor.every(_CHECK_PERIOD_S, self._check_due)
+        self._periods = BusyPeriods(  # no root can expire, and no outlet has a pace: nothing is due without an event
+            reactor, (self._check_due,), lambda: context.paces.rest and not context.acks.in_flight()
+        )
         reactor.at_round_end(self._end_round)
 
     def _end_round(self) -> None:
@@ -89,6 +90,7 @@ class StreamManager:
         self._fail_after_losses()
         changed = router.take_changed()
         if changed:
+            self._periods.note()
             self._peers.pump({task_id for task_id in changed if not self._instances.pump(task_id)})
         router.release_held()
         congested = router.culprits_after(changed)
@@ -100,6 +102,7 @@ class StreamManager:
         self._peer_hub.send_credits()
         self._send_acks()
         self._report_left()
+        self._periods.begin_if_due()
 
     def _fail_after_losses(self) -> None:
         """Fails all roots after a loss: any tree may have lost a tuple, and its replay must not wait for a timeout."""
@@ -148,7 +151,7 @@ class StreamManager:
     def _check_due(self) -> None:
         now_s, context = monotonic_s(), self._context
         context.acks.expire()
-        self._lateness.fired(now_s)
+        self._lateness.fired(now_s, self._periods.due_s)
         if self.plan is not None and self.plan.checkpoints is not None:
             context.paces.adapt(context.router.outlets.values(), now_s)
 

@@ -69,13 +69,13 @@ def lead(
         leader = LeaderStatus(spec.container_id, location.pid, location.host, epoch, wall_s())
         host = TopologyManagerResources(settings, reactor, hub, store, telemetry, hooks, archive)
         TopologyManager(host, store.take_over(leader)).begin()
+        reactor.every(settings.heartbeat_s, end_if_lease_is_lost)
 
     def end_if_lease_is_lost() -> None:
         if lease.lost():
             msg = f"another topology manager may lead {spec.topology!r} now; this one ends and stands by"
             raise StateConflictError(msg)
 
-    reactor.every(settings.heartbeat_s, end_if_lease_is_lost)
     lease.take(location, begin)
     return lease
 

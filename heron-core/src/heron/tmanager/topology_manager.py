@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 from dataclasses import dataclass
 
 from heron.checkpoints.archive import CheckpointArchive
@@ -17,7 +18,7 @@ from heron.ipc.frames.metrics_codec import record_of
 from heron.ipc.guarded_hub import GuardedHub
 from heron.ipc.keys import ClientKind
 from heron.ipc.process_metrics import connection_metrics
-from heron.ipc.reactor import Reactor
+from heron.ipc.reactor import Reactor, Timer
 from heron.ipc.task_question import TASK_REQUESTS
 from heron.ipc.violations import Violations
 from heron.kernel.observer_threads import Hooks
@@ -57,7 +58,7 @@ from heron.tmanager.task_relay import TaskRelay
 
 __all__ = ["TopologyManager", "TopologyManagerResources"]
 
-_CHECK_PERIOD_S = 0.1  # how late a restore or the time limit of a checkpoint may be noticed
+_LEAST_WAIT_S = 0.1  # between two looks for what is due: a checkpoint may be due, and wait for a container or a task
 _MESSAGES_A_ROUND = 256  # timers run between two rounds
 
 _log = logging.getLogger(__name__)
@@ -92,6 +93,7 @@ class TopologyManager:
         )
         self._relay = TaskRelay(host.reactor, self._containers, self._leader.known.asked_task)
         self._traces = TraceStore()
+        self._timer: Timer | None = None  # of the next look
         self._manifests: ManifestWriter | None = None
         if host.archive is not None:
             kept = host.settings.checkpoints_kept
@@ -124,9 +126,23 @@ class TopologyManager:
         host.reactor.on_readable(host.hub, self._read)
         host.reactor.every(host.settings.heartbeat_s, lambda: self._carry_out(self._leader.check_heartbeats()))
         host.reactor.every(host.settings.metrics_export_s, self._publish)
-        if self._leader.known.checkpoint_status() is not None:
-            host.reactor.every(_CHECK_PERIOD_S, lambda: self._carry_out(self._leader.check_due()))
+        host.reactor.at_round_end(self._look_when_due)
+        self._look_when_due()
         self._publish()  # report the takeover even if this leader ends soon
+
+    def _look_when_due(self) -> None:
+        """Looks when the leader has something to do without a message; a timer that is earlier than that stays."""
+        now_s, before = monotonic_s(), self._timer
+        wait_s = max(_LEAST_WAIT_S, self._leader.due_s() - now_s)
+        if wait_s == math.inf or (before is not None and before.due_s <= now_s + wait_s):
+            return
+        if before is not None:
+            before.cancel()
+        self._timer = self._host.reactor.after(wait_s, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        self._carry_out(self._leader.check_due())
 
     def _publish(self) -> None:
         given = self._takeover
@@ -217,7 +233,7 @@ class TopologyManager:
         return []
 
     def _heartbeat(self, identity: bytes, envelope: Envelope) -> list[Instruction]:
-        container_id = self._containers.stmgr_of(identity)  # None for executors, whose silence is not reported
+        container_id = self._containers.stmgr_of(identity)
         heartbeat = envelope.heartbeat
         if container_id is None:
             return []

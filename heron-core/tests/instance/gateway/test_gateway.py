@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
 
 import pytest
 
-from heron.clock import monotonic_s
-from heron.errors import MissingDriverError
-from heron.instance.gateway.gateway import Gateway
-from heron.instance.queues.data_queue import Command, FramesRefused, PlanReceived, ReportSeen, SessionOpened
+from heron.driver_kit.signals import Signals
+from heron.instance.queues.data_queue import FramesRefused, PlanReceived, ReportSeen
 from heron.instance.queues.flow_limits import OutputLimit
 from heron.ipc import control_pb2 as pb
-from heron.ipc.endpoint import container_dir, metricsmgr_endpoint, registration_endpoint
-from heron.ipc.envelope import Envelope, body_of, control_frame, parse_control
+from heron.ipc.endpoint import metricsmgr_endpoint
+from heron.ipc.envelope import Envelope, control_frame, parse_control
 from heron.ipc.frames.frame import (
     FRAME_HEADER_BYTES,
     WIRE_VERSION,
@@ -29,167 +24,18 @@ from heron.ipc.frames.frame import (
     parse_credit,
     parse_frame_header,
 )
-from heron.ipc.socket import Channel, SocketContext
-from heron.kernel.settings import EngineSettings
-from heron.spi.inspected_task import InspectedTask
-from heron.spi.inspector import TaskInspector
+from heron.ipc.socket import Channel
 from heron.spi.metricsink import MetricsRecord, Source
-from heron.spi.task_memory import MemoryLook, TaskMemory, decode_memory
-from heron.spi.task_profile import TaskProfile, decode_profile
-from heron.spi.task_stacks import TaskStacks, decode_stacks
-from heron.spi.task_tuples import TaskTuples, decode_tuples
+from heron.spi.task_memory import decode_memory
+from heron.spi.task_profile import decode_profile
+from heron.spi.task_stacks import decode_stacks
+from heron.spi.task_tuples import decode_tuples
 from heron.state_nodes.plans import encode_plan
-from heron_testing.builders import physical_plan, spout, topology
 from heron_testing.fake_clock import FakeClock
-from parts import data_frame, instance_spec, tuple_segment
-from parts.watched_machine import WatchedMachine
+from parts import data_frame, tuple_segment
+from parts.gateway_site import PLAN, Site, receive, until
 
 pytestmark = pytest.mark.leaks_nothing
-
-PLAN = physical_plan(topology(spout("spout")), {"spout": (7,)}, version=4)
-
-
-class PatientInspector(TaskInspector):
-    """Waits as long as it is asked to; each answer has the numbers of its question."""
-
-    spi_version = 1
-    task = InspectedTask()
-
-    @classmethod
-    def open(cls, options: Mapping[str, object]) -> Self:
-        """There are no options."""
-        del options
-        return cls()
-
-    def stacks(self, task: InspectedTask, stop: threading.Event) -> TaskStacks:
-        """No thread."""
-        del stop
-        self.task = task
-        return TaskStacks(*self._place(task), 1.0, ())
-
-    def profile(self, task: InspectedTask, seconds: float, stop: threading.Event) -> TaskProfile:
-        """No sample."""
-        stop.wait(seconds)
-        return TaskProfile(*self._place(task), 1.0, seconds, 0, (), ())
-
-    def memory(self, task: InspectedTask, seconds: float, stop: threading.Event) -> TaskMemory:
-        """No object."""
-        if seconds < 0:
-            msg = f"seconds: {seconds}"
-            raise ValueError(msg)
-        stop.wait(seconds)
-        look = MemoryLook(1.0, 0.0, 0, 0, None, 0, 0, 0.0)
-        return TaskMemory(*self._place(task), look, look, seconds, 0, (), (), (), ())
-
-    def tuples(self, task: InspectedTask, wanted: int, seconds: float, stop: threading.Event) -> TaskTuples:
-        """No tuple."""
-        stop.wait(seconds)
-        return TaskTuples(*self._place(task), 1.0, seconds, wanted, (), ())
-
-    @staticmethod
-    def _place(task: InspectedTask) -> tuple[str, str, int, int, int, int, str]:
-        found = task.identity
-        return (
-            found.topology,
-            found.component,
-            found.task_id,
-            found.container_id,
-            found.incarnation,
-            os.getpid(),
-            "here",
-        )
-
-
-class Site:
-    """A container with a gateway; the hub belongs to the stream manager.
-
-    With a `refusal` there is no inspector; `inspectors` are those that were opened.
-    """
-
-    def __init__(self, long_call_s: float = 0.0) -> None:
-        self.refusal = ""
-        self.inspectors: list[PatientInspector] = []
-        self.run_dir = Path(tempfile.mkdtemp(prefix="hw"))
-        container_dir(self.run_dir, 1).mkdir()
-        spec = instance_spec("spout", 7, incarnation=2, run_dir=str(self.run_dir))
-        settings = EngineSettings(link_window_bytes=4096, long_call_s=long_call_s)
-        self.machine = WatchedMachine()
-        self.gateway = Gateway(spec, settings, self._opened, self.machine)
-        self.sockets = SocketContext(max_frame_bytes=-1)
-        self.hub = self.sockets.hub(registration_endpoint(self.run_dir, 1))
-        self.hellos: list[pb.InstanceHello] = []
-        self.refusals: list[pb.Refused] = []
-        self.client = b""
-        self.gateway.start()
-
-    def _opened(self) -> TaskInspector:
-        if self.refusal:
-            raise MissingDriverError(self.refusal)
-        self.inspectors.append(PatientInspector.open({}))
-        return self.inspectors[-1]
-
-    def hello(self, after: str = "") -> pb.InstanceHello:
-        """The next hello whose endpoint is not `after`."""
-
-        def look() -> bool:
-            while (message := self.hub.receive()) is not None:
-                self.client = message[0]
-                envelope = parse_control(message[1])
-                if body_of(envelope) == "refused":
-                    self.refusals.append(envelope.refused)
-                else:
-                    self.hellos.append(envelope.instance_hello)
-            return bool(self.hellos and self.hellos[-1].endpoint != after)
-
-        until(look)
-        return self.hellos[-1]
-
-    def session(
-        self,
-        number: int,
-        after: str = "",
-        window_bytes: int = 4096,
-        *,
-        ended: bool = False,
-        culprits: tuple[int, ...] = (),
-    ) -> Channel:
-        """Connects to the instance and welcomes it."""
-        channel = self.sockets.channel_to(self.hello(after).endpoint)
-        welcome = pb.InstanceWelcome(session=number, window_bytes=window_bytes, ended=ended, culprits=culprits)
-        channel.send(control_frame(Envelope(instance_welcome=welcome), number))
-        assert self.command() == SessionOpened(ended)
-        return channel
-
-    def command(self) -> Command:
-        found: list[bytes | Command] = []
-
-        def look() -> bool:
-            item = self.gateway.data_in.get()
-            found.extend([item] if item is not None else [])
-            return bool(found)
-
-        until(look)
-        assert not isinstance(found[0], bytes)
-        return found[0]
-
-    def close(self) -> None:
-        self.gateway.close(5)
-        self.sockets.close()
-        shutil.rmtree(self.run_dir)
-
-
-def until(condition: Callable[[], object]) -> None:
-    deadline_s, pause = monotonic_s() + 10, threading.Event()
-    while not condition():
-        assert monotonic_s() < deadline_s, "not in time"
-        pause.wait(0.002)
-
-
-def receive(channel: Channel) -> bytes:
-    assert channel.wait(10), "nothing came"
-    frame = channel.receive()
-    assert frame is not None
-    return frame
 
 
 @pytest.fixture
@@ -229,8 +75,26 @@ def test_commands_and_data_reach_the_task_thread_in_order(site: Site) -> None:
     assert parse_credit(receive(channel)) == (0, 50)
 
 
+class PipeSignals(Signals):
+    """Signals of which the test sends the only one."""
+
+    def __init__(self) -> None:
+        self._reader, self.writer = os.pipe()
+
+
+def test_a_signal_ends_the_sleep_of_the_task() -> None:
+    """An idle task sleeps for long, and a stop must not wait for it."""
+    signals = PipeSignals()
+    site = Site(signals=signals)
+    os.write(signals.writer, b"\x0f")
+    assert site.gateway.data_in.wait(60.0) < 30.0
+    site.close()
+    os.close(signals.writer)
+    os.close(signals.fileno())
+
+
 def test_an_idle_task_sleeps(site: Site) -> None:
-    """Until something arrives; then each tenth of a second is looked at, for the capacity of its queues."""
+    """Until data arrives; then each tenth of a second is looked at, for the capacity of its queues."""
     channel, waits_ms = site.session(1), site.machine.waits_ms
     until(lambda: (waits_ms[-1] or 0) > 10_000)
     before = len(waits_ms)
@@ -356,7 +220,7 @@ def test_it_reports_a_long_call_of_user_code_and_its_end() -> None:
         begun = parse_control(receive(channel)).long_call
         assert (begun.task_id, begun.incarnation, begun.on) == (7, 2, True)
         assert begun.function == test_it_reports_a_long_call_of_user_code_and_its_end.__name__
-        assert begun.place.startswith(f"{__file__}, line ")
+        assert begun.place.startswith(f"{receive.__code__.co_filename}, line ")  # which it waits in
         assert begun.lasts_s >= 0.1
         site.gateway.rounds += 1
         ended = parse_control(receive(channel)).long_call

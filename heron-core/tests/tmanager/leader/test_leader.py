@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from msgspec.structs import replace as replaced
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
@@ -144,7 +145,7 @@ def test_a_new_leader_keeps_version_and_state_under_its_own_epoch(make_leader: M
     former = make_leader()
     plan_of(former)
     paused = only(PublishPlan, former.state_asked("paused")).plan
-    successor = make_leader(plan=paused, leader=replace(LEADS, epoch=6))
+    successor = make_leader(plan=paused, leader=replaced(LEADS, epoch=6))
     taken_over = only(PublishPlan, successor.begin()).plan
     assert (taken_over.version, taken_over.epoch, taken_over.state) == (2, 6, TopologyState.PAUSED)
     assert SendPlan(1, taken_over) in successor.stmgr_registered(location(1))
@@ -154,7 +155,7 @@ def test_a_new_leader_keeps_version_and_state_under_its_own_epoch(make_leader: M
 def test_registrations_with_a_new_leader_keep_its_plan_until_something_changes(make_leader: MakeLeader) -> None:
     """The plan is not made again for each registration, but every change still makes one."""
     former = plan_of(make_leader())
-    leader = make_leader(plan=former, leader=replace(LEADS, epoch=6))
+    leader = make_leader(plan=former, leader=replaced(LEADS, epoch=6))
     plan = only(PublishPlan, leader.begin()).plan
     for container_id in (1, 2, 1):
         assert only(SendPlan, leader.stmgr_registered(location(container_id))).plan is plan
@@ -208,7 +209,7 @@ def test_a_late_record_does_not_change_final_counts(make_leader: MakeLeader) -> 
 def test_a_new_leader_gets_ended_tasks_from_the_stream_managers(make_leader: MakeLeader) -> None:
     """Otherwise a topology whose topology manager died would never finish."""
     former = make_leader()
-    successor = make_leader(plan=plan_of(former), leader=replace(LEADS, epoch=6))
+    successor = make_leader(plan=plan_of(former), leader=replaced(LEADS, epoch=6))
     successor.begin()
     for task_id in (1, 2):
         successor.task_reported(*ended(task_id, 1))
@@ -389,7 +390,7 @@ def test_a_new_leader_reports_stream_managers_that_do_not_return(
     former = make_leader()
     plan_of(former)
     plan = only(PublishPlan, former.stmgr_registered(location(2, 3))).plan
-    successor = make_leader(plan=plan, leader=replace(LEADS, epoch=6))
+    successor = make_leader(plan=plan, leader=replaced(LEADS, epoch=6))
     successor.begin()
     successor.stmgr_registered(location(1))
     with pytest.raises(HeronError, match="incarnation 2 was replaced"):

@@ -7,23 +7,16 @@ from dataclasses import replace
 import pytest
 
 from heron.api.api_constants import (
-    TOPOLOGY_RELIABILITY_MODE,
-    TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
     TOPOLOGY_STATEFUL_START_FROM,
-    TopologyReliabilityMode,
 )
 from heron.api.definition import TopologyDefinition
-from heron.checkpoints.manifest import Place, TaskSnapshot
 from heron.errors import HeronError
-from heron.ipc.documents.status import LeaderStatus
 from heron.kernel.settings import EngineSettings
-from heron.planner.key_owners import KeyOwners
 from heron.planner.packing_plan import PackingPlan
 from heron.planner.physical_plan import (
     HandledLosses,
     PhysicalPlan,
     TopologyState,
-    UpdatePhase,
 )
 from heron.tmanager.leader.checkpoint_progress import CheckpointEvent, CheckpointReport
 from heron.tmanager.leader.instructions import Instruction, NoteEvent
@@ -31,28 +24,17 @@ from heron.tmanager.leader.leader import Leader
 from heron.tmanager.leader.task_table import TaskEvent
 from heron.tmanager.leader.topology_state import Takeover
 from heron_testing.fake_clock import FakeClock
-from parts.leading import INTERVAL_S, SETTLE_S, TIMEOUT_S, Leading
+from parts.leading import INTERVAL_S, SETTLE_S, TIMEOUT_S, Leading, with_checkpoints, working
 
 
 @pytest.fixture
 def given(definition: TopologyDefinition, packing: PackingPlan) -> Takeover:
-    config = {
-        **definition.config,
-        TOPOLOGY_RELIABILITY_MODE: TopologyReliabilityMode.EFFECTIVELY_ONCE,
-        TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS: INTERVAL_S,
-    }
-    leader = LeaderStatus(1, 77, "here", 5, 1_700_000_100.0)
-    return Takeover(replace(definition, config=config), packing, "wc-1", leader, 1_700_000_000.0)
+    return with_checkpoints(definition, packing)
 
 
 @pytest.fixture
 def leading(given: Takeover, fake_clock: FakeClock) -> Leading:
-    """All three tasks run."""
-    found = Leading(given, fake_clock)
-    found.register(1)
-    found.register(2)
-    found.works(1, 2, 3)
-    return found
+    return working(given, fake_clock)
 
 
 def test_the_first_checkpoint_waits_for_the_interval(leading: Leading) -> None:
@@ -179,6 +161,21 @@ def test_each_failure_is_noted_once_with_its_number(leading: Leading) -> None:
     ]
     leading.pass_time(INTERVAL_S)
     assert (leading.status.number, leading.status.failed, leading.status.failed_number) == (4, 3, 3)
+
+
+def test_the_leader_says_when_it_must_look_again(leading: Leading) -> None:
+    """At the next checkpoint, its time limit, or a restore: in between its process sleeps."""
+    leader, clock = leading.leader, leading.clock
+    leading.take(1, 2, 3)
+    ordered_s = clock.monotonic_s()
+    assert leader.due_s() == ordered_s + INTERVAL_S
+    leading.send_heartbeat(2, 1, losses=1)
+    assert leader.due_s() == ordered_s + SETTLE_S
+    leading.pass_time(SETTLE_S)
+    leading.pass_time(INTERVAL_S)
+    assert leader.due_s() <= clock.monotonic_s(), "a checkpoint is due, and waits for the restored tasks"
+    leading.works(1, 2, 3)
+    assert leader.due_s() == clock.monotonic_s() + TIMEOUT_S
 
 
 def test_a_loss_restores_the_newest_complete_checkpoint(leading: Leading) -> None:
@@ -334,140 +331,6 @@ def test_a_checkpoint_from_before_the_end_is_not_the_last(leading: Leading) -> N
     leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
     assert not leading.ended
     assert leading.ordered.number == 2
-
-
-def test_an_update_takes_a_checkpoint_and_restores_it(leading: Leading, larger: PackingPlan) -> None:
-    """The added task takes no part in the checkpoint, and is routed to by the plan that restores."""
-    leading.carry_out(leading.leader.update_asked(larger, "plan"))
-    leading.register(3)
-    leading.works(4)
-    assert leading.ordered.number == 1
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
-    phases = [leading.phase]
-    leading.report(CheckpointEvent.COMMITTED, 1, 3)
-    assert [*phases, leading.phase] == [UpdatePhase.PREPARE, None]
-    assert (leading.ordered.restores, leading.ordered.source, leading.ordered.since) == (1, "wc-1/1", leading.version)
-
-
-def test_an_update_waits_for_the_checkpoint_under_way(leading: Leading, larger: PackingPlan) -> None:
-    """A second one would cost time, and everything since the first would be processed again anyway."""
-    leading.carry_out(leading.leader.update_asked(larger, "plan"))
-    leading.pass_time(INTERVAL_S)
-    assert leading.ordered.number == 1
-    leading.register(3)
-    leading.works(4)
-    phases = [leading.phase]
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
-    assert [*phases, leading.phase] == [UpdatePhase.PREPARE, None]
-    assert (leading.ordered.number, leading.ordered.source) == (1, "wc-1/1")
-
-
-def test_key_groups_move_with_a_checkpoint(leading: Leading) -> None:
-    """Their state is in it: all tasks of the region load the groups that they own then."""
-    owners = KeyOwners.of([2] * 300 + [3] * 724)
-    leading.carry_out(leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners}))
-    leading.pass_time()
-    phases = [leading.phase]
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
-    assert [*phases, leading.phase] == [UpdatePhase.PREPARE, None]
-    assert leading.plan is not None
-    assert leading.plan.key_owners == {"count": owners}
-    assert (leading.ordered.restores, leading.ordered.source) == (1, "wc-1/1")
-
-
-def test_each_update_takes_a_checkpoint(leading: Leading) -> None:
-    """Its tasks would else return to the checkpoint of the update before, or lose what came after it."""
-    for number, boundary in enumerate((300, 400), 1):
-        owners = KeyOwners.of([2] * boundary + [3] * (1024 - boundary))
-        leading.carry_out(leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners}))
-        leading.pass_time()
-        assert (leading.ordered.number, leading.phase) == (number, UpdatePhase.PREPARE)
-        leading.report(CheckpointEvent.SAVED, number, 1, 2, 3)
-        leading.carry_out(leading.leader.manifest_stored(number))
-        leading.report(CheckpointEvent.COMMITTED, number, 1, 2, 3)
-        assert (leading.ordered.source, leading.phase) == (f"wc-1/{number}", None)
-        leading.works(1, 2, 3)
-
-
-def test_key_groups_do_not_move_away_from_operator_state(leading: Leading) -> None:
-    """The new owner would begin again without what the former one knows of its keys. A new leader knows it at once."""
-    leading.pass_time(INTERVAL_S)
-    leading.report(CheckpointEvent.SAVED, 1, 1, 3)
-    kept = TaskSnapshot(2, "count", operator=Place("wc-1/1/task-2", 0, 10, 0))
-    report = CheckpointReport(2, 1, 0, 1, CheckpointEvent.SAVED, kept)
-    leading.carry_out(leading.leader.checkpoint_reported(report))
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
-    owners = KeyOwners.of([2] * 300 + [3] * 724)
-    with pytest.raises(HeronError, match="'count' keeps state in init_state, which belongs to one task"):
-        leading.leader.update_asked(leading.packing, leading.packing.id, {"count": owners})
-    assert leading.phase is None
-    following = leading.successor()
-    with pytest.raises(HeronError, match="'count' keeps state in init_state, which belongs to one task"):
-        following.leader.update_asked(following.packing, following.packing.id, {"count": owners})
-
-
-def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: PackingPlan) -> None:
-    """Its part of the output would be missing."""
-    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pass_time()
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
-    assert leading.plan is not None
-    assert [each.task_id for each in leading.plan.tasks] == [1, 2, 3]
-    leading.report(CheckpointEvent.COMMITTED, 1, 3)
-    assert [each.task_id for each in leading.plan.tasks] == [1, 2]
-
-
-def test_an_update_is_withdrawn_when_its_checkpoint_fails(leading: Leading, smaller: PackingPlan) -> None:
-    """The tasks stay, and nothing is restored."""
-    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pass_time()
-    leading.report(CheckpointEvent.FAILED, 1, 2, error="disk full")
-    update = leading.leader.known.status().update
-    assert update is not None
-    assert (update.phase, update.waits_for) == ("withdrawn", "its checkpoint failed: disk full")
-    assert leading.ordered.restores == 0
-
-
-def test_an_update_is_withdrawn_when_a_task_that_stays_has_ended(leading: Leading, smaller: PackingPlan) -> None:
-    """It is restored as ended, and would not continue the work of the removed task."""
-    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pass_time()
-    leading.works(2, event=TaskEvent.ENDED)
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2, 3)
-    update = leading.leader.known.status().update
-    assert update is not None
-    assert (update.phase, update.waits_for) == ("withdrawn", "component 'count' has ended at task 2")
-    assert leading.ordered.restores == 0
-
-
-@pytest.mark.parametrize("committed", [(), (1, 2)])
-def test_a_new_leader_continues_an_update(leading: Leading, smaller: PackingPlan, committed: tuple[int, ...]) -> None:
-    """It cannot know who has committed, so it takes another checkpoint."""
-    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pass_time()
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, *committed)
-    following = leading.successor()
-    following.register(1)
-    following.register(2)
-    following.works(1, 2, 3)
-    assert following.ordered.number == 2
-    following.report(CheckpointEvent.SAVED, 2, 1, 2, 3)
-    following.carry_out(following.leader.manifest_stored(2))
-    following.report(CheckpointEvent.COMMITTED, 2, 1, 2, 3)
-    assert (following.ordered.restores, following.ordered.source) == (1, "wc-1/2")
 
 
 def test_the_numbers_continue_those_of_the_checkpoint_that_a_run_starts_from(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replaced
 
 from heron.api.definition import TopologyDefinition
 from heron.errors import HeronError
@@ -83,7 +84,7 @@ class Leading:
 
     def successor(self) -> Leading:
         """The leader that takes over what this one published last."""
-        leader = replace(self.given.leader, epoch=self.given.leader.epoch + 1)
+        leader = replaced(self.given.leader, epoch=self.given.leader.epoch + 1)
         given = replace(
             self.given, leader=leader, former_epoch=leader.epoch - 1, plan=self.last.plan, packing=self.last.packing
         )

@@ -38,6 +38,33 @@ def test_checkpoints_stay_while_an_update_prepares_tasks(*, keeps_older: bool) -
     assert found == stored if keeps_older else found[0] >= LAST - 2
 
 
+class CountingStore(MemoryCheckpointStore):
+    """Counts what is loaded."""
+
+    loads = 0
+
+    def load(self, name: str, start: int = 0, size_bytes: int | None = None) -> bytes:
+        """As the store does."""
+        self.loads += 1
+        return super().load(name, start, size_bytes)
+
+
+def test_manifests_that_it_has_stored_are_not_loaded() -> None:
+    """A load may be a request to another continent."""
+    store, reactor = CountingStore(), Reactor()
+
+    def on_stored(number: int, _error: str) -> None:
+        if number == 2 * LAST:
+            reactor.stop()
+
+    CheckpointArchive(store, "words").save_manifest(CheckpointManifest("words", "words-1", 1, 1e9, 0.1, 4, ()))
+    writer = ManifestWriter(reactor, CheckpointArchive(store, "words"), 2, on_stored)
+    for number in range(2, 2 * LAST + 1):
+        writer.store(CheckpointManifest("words", "words-1", number, 1e9, 0.1, 4, ()))
+    reactor.run()
+    assert store.loads == 1, "of a former leader"
+
+
 def test_the_checkpoint_before_the_kept_ones_stays() -> None:
     """The plan names it until the leader has written that the newest one is complete."""
     archive = CheckpointArchive(MemoryCheckpointStore(), "words")

@@ -6,7 +6,7 @@ The name of an entry point is the path of the command with dots: ``tracker`` for
 
 from __future__ import annotations
 
-import importlib.metadata
+from heron_cli.entry_points import installed_points
 
 __all__ = ["command_entries", "has_command"]
 
@@ -15,7 +15,7 @@ _GROUP = "heron.command"
 
 def command_entries() -> dict[str, str]:
     """Return ``module:Name`` of each command that is installed, by its path."""
-    return {each.name: each.value for each in importlib.metadata.entry_points(group=_GROUP)}
+    return {each.name: each.value for each in installed_points().select(group=_GROUP)}
 
 
 def has_command(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from heron.driver_kit.loading import contract_version
 from heron.errors import MissingDriverError, PluginError
 from heron.spi.families import FAMILIES
-from heron_cli.catalog.drivers import SHIPPED, Drivers
+from heron_cli.catalog.drivers import SHIPPED, Drivers, stdout_to_stderr
 from heron_cli.main import heron
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class It(MetricsSink):
 """
 GOOD = SINK.format(version=1)
 GROUP = "heron.metricsink"
+WITHIN_S = 30.0
 
 
 def test_installed_driver_becomes_a_reference(install: Install) -> None:
@@ -211,3 +213,29 @@ def test_entry_points_of_other_groups_are_ignored(install: Install) -> None:
 def test_every_family_states_its_version() -> None:
     """`contract_version` reads it from the file that defines the family."""
     assert all(contract_version(base) >= 1 for base in FAMILIES.values())
+
+
+def test_threads_that_load_drivers_give_the_output_back(capsys: pytest.CaptureFixture[str]) -> None:
+    """The one that ends last must not put back what the first had put there."""
+    entered, may_leave = threading.Event(), threading.Event()
+
+    def load() -> None:
+        with stdout_to_stderr():
+            entered.set()
+            may_leave.wait(WITHIN_S)
+
+    def look() -> None:
+        with stdout_to_stderr():
+            ended.set()
+
+    ended = threading.Event()
+    threads = [threading.Thread(target=call) for call in (load, look)]
+    threads[0].start()
+    assert entered.wait(WITHIN_S)
+    threads[1].start()
+    assert not ended.wait(0.05)
+    may_leave.set()
+    for each in threads:
+        each.join(WITHIN_S)
+    sys.stdout.write("an answer\n")
+    assert capsys.readouterr().out == "an answer\n"

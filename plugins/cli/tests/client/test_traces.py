@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from heron.ipc.documents.traces_table import Trace
 from heron.spi.tracing import HopKind, SpanKind, Stamp, StampKind, TraceSpan
@@ -45,7 +45,7 @@ def execution(span: str, parent: str, component: str, *times_ms: float, **change
     """A span with these times of `WAY`."""
     stamps = tuple(stamp(kind, ms) for kind, ms in zip(WAY, times_ms, strict=True))
     made = TraceSpan("t", span, parent, SpanKind.EXECUTION, component, 2, stamps, source="from", stream="default")
-    return replace(made, **changes)  # type: ignore[arg-type]  # fields of a span
+    return replace(made, **changes)
 
 
 SPLIT = execution("s", "r", "split", 0, 10, 11, 12, 13, 14, 20, 25, emitted=2, followed=2)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace as replaced
 
 from heron.api.api_constants import TOPOLOGY_RELIABILITY_MODE, TOPOLOGY_STATEFUL_START_FROM
 from heron.checkpoints.archive import CheckpointArchive, places_of
@@ -55,7 +56,7 @@ def saved(root: Path, profiles: Path) -> CheckpointArchive:
     first = save(archive, CheckpointId("Words-1", 1), {3: b"three", 4: b"four"})
     second = save(archive, CheckpointId("Words-1", 2), {4: b"FOUR"})
     kept = {**second.tasks[0].groups, 3: first.tasks[0].groups[3]}
-    archive.save_manifest(replace(second, tasks=(replace(second.tasks[0], groups=kept),)))
+    archive.save_manifest(replaced(second, tasks=(replaced(second.tasks[0], groups=kept),)))
     return archive
 
 
@@ -339,7 +340,7 @@ def test_a_start_checks_the_state_and_the_store(
     profile = found_profile(profiles)
     made = prepared(words_file(TOPOLOGY), profile)
     newest = saved.manifest(saved.checkpoints()[-1])
-    saved.save_manifest(replace(newest, number=3, tasks=(replace(newest.tasks[0], component="gone"),)))
+    saved.save_manifest(replaced(newest, number=3, tasks=(replaced(newest.tasks[0], component="gone"),)))
     with pytest.raises(CheckpointError, match="has state of component 'gone'"):
         start_from(made, profile, "latest")
     damage(root, 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -78,6 +77,6 @@ def test_a_page_that_does_not_start_is_a_warning_with_the_reason() -> None:
 
 def test_without_the_distribution_the_command_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is started before that is known."""
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: ())
+    monkeypatch.setattr("heron_cli.foreground.run_page.has_command", lambda _: False)
     with pytest.raises(PluginError, match="`pip install heron-service-ui`"):
         check_ui_installed()

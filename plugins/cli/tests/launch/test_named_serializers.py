@@ -12,7 +12,7 @@ from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDef
 from heron.errors import ConfigError, PluginError
 from heron.spi.driver import DriverRef
 from heron.spi.serializer import Serializer
-from heron_cli.launch.prepare import named_serializers
+from heron_cli.launch.named_drivers import named_serializers
 
 
 class Textual(Serializer):

@@ -11,7 +11,7 @@ from heron.api.definition import ComponentDefinition, ComponentKind, TopologyDef
 from heron.errors import ConfigError, PluginError
 from heron.spi.driver import DriverRef
 from heron_cli.catalog.drivers import Drivers
-from heron_cli.launch.prepare import named_state_backends
+from heron_cli.launch.named_drivers import named_state_backends
 from heron_cli.profiles import Profile, load_profile
 
 ReadProfile = Callable[[str], Profile]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace as replaced
 
 from heron.errors import TopologyFailedError, UsageError
 from heron.ipc.documents.status import TopologyStatus, UpdateStatus
@@ -250,7 +251,7 @@ def test_the_outcome_is_in_the_packing_plan_when_the_topology_manager_has_forgot
 def test_a_withdrawn_update_keeps_the_containers(environment: Environment, events: list[str]) -> None:
     """The message has the reason of the topology manager."""
     with pytest.raises(TopologyFailedError, match="was withdrawn, nothing has changed: too slow"):
-        run_down(environment, events, replace(phase("withdrawn"), waits_for="too slow"))
+        run_down(environment, events, replaced(phase("withdrawn"), waits_for="too slow"))
     assert "add [], remove [2]" not in events
     environment.statemgr.close()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec.structs import replace as replaced
+
 from heron.ipc.documents.status import CodeStatus
 from heron_cli.launch.code.code_update import CodeUpdate
 from heron_cli.view.code_text import code_as_json, code_lines, phase_lines
@@ -25,6 +27,6 @@ def test_what_changes_and_what_has_changed() -> None:
 def test_a_phase_names_its_tasks_or_its_reason() -> None:
     """The end is in the result, or in the error."""
     assert list(phase_lines(STATUS, ())) == ["change: tasks 4, 5"]
-    assert list(phase_lines(replace(STATUS, phase="return", reason="slower"), ())) == ["return: slower"]
-    assert list(phase_lines(replace(STATUS, phase="canary"), ["count: new 3 tuples"])) == ["  count: new 3 tuples"]
-    assert list(phase_lines(replace(STATUS, phase="complete"), ())) == []
+    assert list(phase_lines(replaced(STATUS, phase="return", reason="slower"), ())) == ["return: slower"]
+    assert list(phase_lines(replaced(STATUS, phase="canary"), ["count: new 3 tuples"])) == ["  count: new 3 tuples"]
+    assert list(phase_lines(replaced(STATUS, phase="complete"), ())) == []

@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replaced
 from rich.console import Console, RenderableType
 
 from heron.ipc.documents.metrics_table import MetricsRow
@@ -91,7 +92,7 @@ def test_an_error_of_several_tasks_is_one_line_with_its_count_and_times() -> Non
     """Each task reports it once; a person wants to know how often it happens, and whether it still does."""
     text = "topology 'words', component 'count', task {}: process raised KeyError: 'a'; at wc.py, line 3; it goes on"
     error = UserErrorStatus("count", "process: KeyError at wc.py, line 3", 1140, {2: 1000, 3: 140}, 10.0, 97.0)
-    error = replace(error, exception="KeyError", place="wc.py, line 3", message=text.format(2))
+    error = replaced(error, exception="KeyError", place="wc.py, line 3", message=text.format(2))
     tasks = tuple(replace_task(each, text.format(each.task_id)) for each in STATUS.tasks)
     status = replace(STATUS, errors=(text.format(2), text.format(3)), tasks=tasks, user_errors=(error,))
     found = shown(status_text(StatusReport(status, RUN, SchedulerState.RUNNING), 100.0), width=300)
@@ -100,13 +101,13 @@ def test_an_error_of_several_tasks_is_one_line_with_its_count_and_times() -> Non
         line.rstrip()
         == f"error: {text.format(2)} (raised 1,140 times, by 2 tasks, first 1 min 30 s ago, newest 3 s ago)"
     )
-    later = replace(status, errors=(), tasks=(), user_errors=(replace(error, first_at_s=None, message=""),))
+    later = replace(status, errors=(), tasks=(), user_errors=(replaced(error, first_at_s=None, message=""),))
     found = shown(status_text(StatusReport(later, RUN), 100.0), width=300)
     wanted = (
         "error: component 'count': process: KeyError at wc.py, line 3 (raised 1,140 times, by 2 tasks, newest 3 s ago)"
     )
     assert wanted in found, "a topology manager that took over has no message"
-    once = replace(status, errors=(text.format(2),), user_errors=(replace(error, count=1, tasks={2: 1}),))
+    once = replace(status, errors=(text.format(2),), user_errors=(replaced(error, count=1, tasks={2: 1}),))
     assert f"{text.format(2)}\n" in shown(status_text(StatusReport(once, RUN), 100.0), width=300).replace(" \n", "\n")
 
 
@@ -236,5 +237,5 @@ def test_an_update_is_shown_until_it_is_complete(phase: str, waits_for: str, lin
     """Another command may wait for it, and the reason of a withdrawal is needed for the next attempt."""
     update = UpdateStatus(4, phase, "target", waits_for=waits_for)
     assert line in shown(status_text(StatusReport(replace(STATUS, update=update), RUN), 100.0))
-    complete = replace(update, phase="complete")
+    complete = replaced(update, phase="complete")
     assert "update" not in shown(status_text(StatusReport(replace(STATUS, update=complete), RUN), 100.0))

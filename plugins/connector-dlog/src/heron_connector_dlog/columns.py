@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from heron_connector_dlog.block import Block
-from heron_connector_dlog.reader import StreamReader
 from heron_connector_dlog.source import DlogSource
-from heron_streamlet.arrow.column_sources import check_rows, chosen_columns
+from heron_streamlet.arrow.column_sources import BatchReader, check_rows, chosen_columns
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import StageContext
 
@@ -78,39 +77,12 @@ class DlogColumns(Source[pa.RecordBatch]):
         """`DlogSource.partitions`."""
         return self._source.partitions(tasks)
 
-    def open(self, partition: str, position: object, context: StageContext) -> ColumnReader:
+    def open(self, partition: str, position: object, context: StageContext) -> BatchReader[Block]:
         """`DlogSource.open`."""
-        return ColumnReader(self._source.open(partition, position, context), partition, self._names, self._rows)
+        records = self._source.open(partition, position, context)
+        return BatchReader(records, partial(records.take, self._rows), partial(batch_of, partition, self._names))
 
 
-class ColumnReader:
-    """A `MeasuredReader` that gives one batch at a time, so that no position lies within a batch."""
-
-    def __init__(self, records: StreamReader, stream: str, names: Sequence[str], rows: int) -> None:
-        self._records, self._stream, self._names, self._rows = records, stream, names, rows
-
-    @property
-    def position(self) -> object:
-        """`Reader.position`."""
-        return self._records.position
-
-    def read(self, limit: int) -> Sequence[pa.RecordBatch] | None:
-        """`Reader.read`; raises as `StreamReader.take`."""
-        del limit  # a batch has thousands of rows
-        blocks = self._records.take(self._rows)
-        if not blocks:
-            return None if blocks is None else ()
-        arrays = [_COLUMNS[name](blocks, self._stream) for name in self._names]
-        return (pa.RecordBatch.from_arrays(arrays, names=list(self._names)),)
-
-    def backlog(self) -> float | None:
-        """`MeasuredReader.backlog`, in records."""
-        return self._records.backlog()
-
-    def gauges(self) -> Mapping[str, float]:
-        """`GaugedReader.gauges`."""
-        return self._records.gauges()
-
-    def close(self) -> None:
-        """`Reader.close`."""
-        self._records.close()
+def batch_of(stream: str, names: Sequence[str], blocks: Sequence[Block]) -> pa.RecordBatch:
+    """These columns of the records of a log."""
+    return pa.RecordBatch.from_arrays([_COLUMNS[name](blocks, stream) for name in names], names=list(names))

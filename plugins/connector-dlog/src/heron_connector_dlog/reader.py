@@ -22,7 +22,7 @@ __all__ = ["StreamReader"]
 
 _log = logging.getLogger(__name__)
 
-_WINDOW_BYTES = 1 << 20
+_WINDOW_BYTES = 4 << 20
 """Of the frames that the client may send ahead; a reader holds twice as much at most, and one record."""
 _ANSWER_S = 0.2
 _AT_ONCE, _LOOK_S = 1000, 0.02

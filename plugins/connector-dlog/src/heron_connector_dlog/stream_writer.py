@@ -20,7 +20,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
 
 from heron.clock import monotonic_s
 from heron.errors import ConnectorError, UnreachableError
@@ -50,9 +49,10 @@ class StreamWriter:
         self._owner = secrets.token_hex(8)
         self._channel: Channel | None = None
         self._last: int | None = None  # the last transaction id that is acknowledged; None while another one may write
-        self._held: deque[bytes] = deque()  # behind it
-        self._held_bytes = 0
-        self._sent = 0  # of those that are held; -1 while the log is not open
+        self._sent: deque[bytes] = deque()  # behind it, and on their way if the log is open
+        self._unsent: deque[bytes] = deque()  # behind those
+        self._held_bytes = 0  # of both
+        self._is_writer = False  # of the channel at hand
         self._lock = threading.Lock()
         self._trouble: ConnectorError | UnreachableError | None = None
         self._never = threading.Event()
@@ -68,7 +68,7 @@ class StreamWriter:
         if self._held_bytes >= _HELD_BYTES:
             self._wait_for_room()
         with self._lock:
-            self._held.append(payload)
+            self._unsent.append(payload)
             self._held_bytes += len(payload) + _RECORD_BYTES
 
     def put_all(self, payloads: Sequence[bytes]) -> None:
@@ -78,7 +78,7 @@ class StreamWriter:
                 self._wait_for_room()
             some = payloads[begin : begin + _FRAME_RECORDS]
             with self._lock:
-                self._held += some
+                self._unsent += some
                 self._held_bytes += sum(map(len, some)) + _RECORD_BYTES * len(some)
             self.send()
 
@@ -88,7 +88,7 @@ class StreamWriter:
         `flush` raises what fails.
         """
         channel = self._channel
-        gathers = self._sent > 0 and len(self._held) - self._sent < _FRAME_RECORDS
+        gathers = self._is_writer and self._sent and len(self._unsent) < _FRAME_RECORDS
         if gathers and channel is not None and channel.inbox.empty():
             return
         if isinstance(self._trouble, FencedError):
@@ -147,7 +147,8 @@ class StreamWriter:
                 break
         if not self._is_open() or self._last is None or self._held_bytes > held_bytes:
             told = trouble or "no answer"
-            msg = f"log {self.stream!r}: {len(self._held)} records wait for the logs after {wait_s:g} s: {told}"
+            records = len(self._sent) + len(self._unsent)
+            msg = f"log {self.stream!r}: {records} records wait for the logs after {wait_s:g} s: {told}"
             raise UnreachableError(msg)
         return self._last
 
@@ -178,7 +179,7 @@ class StreamWriter:
             channel = self._client.channel()
             channel.hear = partial(self._hear, channel)
             with self._lock:
-                self._channel, self._sent = channel, -1
+                self._channel, self._is_writer = channel, False
             channel.send(Kind.OPEN_WRITER, open_writer(self.stream, self._owner, takes_over=self._last is None))
         with self._lock:
             self._send()
@@ -200,25 +201,28 @@ class StreamWriter:
                     self._send()
 
     def _send(self) -> None:
-        while self._channel is not None and 0 <= self._sent < len(self._held) and self._last is not None:
-            payloads = list(islice(self._held, self._sent, self._sent + _FRAME_RECORDS))
-            self._channel.send(Kind.WRITE, write(self._last + self._sent + 1, payloads))
-            self._sent += len(payloads)
+        while self._unsent and self._channel is not None and self._is_writer and self._last is not None:
+            first = self._last + len(self._sent) + 1
+            payloads = _taken(self._unsent, _FRAME_RECORDS)
+            self._sent += payloads
+            self._channel.send(Kind.WRITE, write(first, payloads))
 
     def _opened(self, last: int) -> None:
+        """What was on its way is there up to this id, or will never be."""
         if self._last is not None:
             self._acknowledged(last)
-        self._last, self._sent = last, 0
+        self._unsent.extendleft(reversed(self._sent))
+        self._sent.clear()
+        self._last, self._is_writer = last, True
 
     def _acknowledged(self, last: int) -> None:
         assert self._last is not None  # noqa: S101  # it is open
-        for _ in range(min(last - self._last, len(self._held))):
-            self._held_bytes -= len(self._held.popleft()) + _RECORD_BYTES
-            self._sent -= 1
+        written = _taken(self._sent, last - self._last)
         self._last = max(self._last, last)
+        self._held_bytes -= sum(map(len, written)) + _RECORD_BYTES * len(written)  # `flush` may go on with it
 
     def _is_open(self) -> bool:
-        return self._channel is not None and self._sent >= 0
+        return self._channel is not None and self._is_writer
 
     def _named(self, error: ConnectorError | UnreachableError) -> ConnectorError | UnreachableError:
         return type(error)(f"log {self.stream!r}: {error}")
@@ -228,3 +232,8 @@ class StreamWriter:
             channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
+
+
+def _taken(payloads: deque[bytes], most: int) -> list[bytes]:
+    """The first ones, up to a number."""
+    return [payloads.popleft() for _ in range(min(most, len(payloads)))]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 
-from heron_connector_files.reader import DirectoryReader
+from heron_connector_files.log_line import LogLine
 from heron_connector_files.source import FilesSource
-from heron_streamlet.arrow.column_sources import ROWS, check_rows
+from heron_streamlet.arrow.column_sources import ROWS, BatchReader, check_rows
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import StageContext
 
@@ -40,31 +41,12 @@ class FileColumns(Source[pa.RecordBatch]):
         """`FilesSource.partitions`."""
         return self._source.partitions(tasks)
 
-    def open(self, partition: str, position: object, context: StageContext) -> ColumnReader:
+    def open(self, partition: str, position: object, context: StageContext) -> BatchReader[LogLine]:
         """`Source.open`."""
-        return ColumnReader(self._source.open(partition, position, context), self._rows)
+        lines = self._source.open(partition, position, context)
+        return BatchReader(lines, partial(lines.read, self._rows), _batch_of)
 
 
-class ColumnReader:
-    """A `Reader` that gives one batch at a time, so that no position lies within a batch."""
-
-    def __init__(self, lines: DirectoryReader, rows: int) -> None:
-        self._lines, self._rows = lines, rows
-
-    @property
-    def position(self) -> object:
-        """`Reader.position`."""
-        return self._lines.position
-
-    def read(self, limit: int) -> Sequence[pa.RecordBatch]:
-        """`Reader.read`; raises as `DirectoryReader.read`."""
-        lines = self._lines.read(self._rows)
-        if not lines:
-            return ()
-        columns = zip(zip(*lines, strict=True), _SCHEMA, strict=True)
-        arrays = [pa.array(values, field.type) for values, field in columns]
-        return (pa.RecordBatch.from_arrays(arrays, schema=_SCHEMA),)
-
-    def close(self) -> None:
-        """`Reader.close`."""
-        self._lines.close()
+def _batch_of(lines: Sequence[LogLine]) -> pa.RecordBatch:
+    columns = zip(zip(*lines, strict=True), _SCHEMA, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array(values, field.type) for values, field in columns], schema=_SCHEMA)

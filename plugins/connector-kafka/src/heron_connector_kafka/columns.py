@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 from confluent_kafka import Message
 
-from heron_connector_kafka.reader import PartitionReader
 from heron_connector_kafka.source import KafkaSource
-from heron_streamlet.arrow.column_sources import check_rows, chosen_columns
+from heron_streamlet.arrow.column_sources import BatchReader, check_rows, chosen_columns
 from heron_streamlet.connectors.sources import Source
 from heron_streamlet.connectors.transformer import StageContext
 
@@ -65,37 +65,12 @@ class KafkaColumns(Source[pa.RecordBatch]):
         """`KafkaSource.partitions`."""
         return self._source.partitions(tasks)
 
-    def open(self, partition: str, position: object, context: StageContext) -> ColumnReader:
+    def open(self, partition: str, position: object, context: StageContext) -> BatchReader[Message]:
         """`KafkaSource.open`."""
-        return ColumnReader(self._source.open(partition, position, context), self._names, self._rows)
+        records = self._source.open(partition, position, context)
+        return BatchReader(records, partial(records.take, self._rows), self._batch_of)
 
-
-class ColumnReader:
-    """A `MeasuredReader` that gives one batch at a time, so that no position lies within a batch."""
-
-    def __init__(self, records: PartitionReader, names: Sequence[str], rows: int) -> None:
-        self._records, self._rows = records, rows
-        self._makers = [_COLUMNS[name] for name in names]
-        self._schema = pa.schema([(name, _COLUMNS[name][0]) for name in names])
-
-    @property
-    def position(self) -> object:
-        """`Reader.position`."""
-        return self._records.position
-
-    def read(self, limit: int) -> Sequence[pa.RecordBatch] | None:
-        """`Reader.read`; waits and raises as `PartitionReader.take`."""
-        del limit  # a batch has thousands of rows
-        messages = self._records.take(self._rows)
-        if not messages:
-            return None if messages is None else ()
-        arrays = [pa.array(make(messages), kind) for kind, make in self._makers]
-        return (pa.RecordBatch.from_arrays(arrays, schema=self._schema),)
-
-    def backlog(self) -> float | None:
-        """`MeasuredReader.backlog`, in records."""
-        return self._records.backlog()
-
-    def close(self) -> None:
-        """`Reader.close`."""
-        self._records.close()
+    def _batch_of(self, messages: Sequence[Message]) -> pa.RecordBatch:
+        makers = [_COLUMNS[name] for name in self._names]
+        arrays = [pa.array(make(messages), kind) for kind, make in makers]
+        return pa.RecordBatch.from_arrays(arrays, names=list(self._names))

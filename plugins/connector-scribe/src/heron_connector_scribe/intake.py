@@ -76,6 +76,14 @@ class Intake:
         with self._lock:
             return self._waiting.popleft() if self._waiting else None
 
+    def take_within(self, messages: int) -> list[Batch]:
+        """Task: the next batches, of at most as many messages in all."""
+        found: list[Batch] = []
+        with self._lock:
+            while self._waiting and (messages := messages - len(self._waiting[0].entries)) >= 0:
+                found.append(self._waiting.popleft())
+        return found
+
     def release(self, batch: Batch) -> None:
         """Task: the entries of a batch are not needed any more."""
         with self._lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from operator import rshift
 from typing import Any, ClassVar
@@ -62,7 +63,7 @@ class ScribeSpout(PlainSpout, ITwoPhaseStatefulComponent):
         self._intake = self._server.intake
         self._engine_replays = config.get(api_constants.TOPOLOGY_REPLAY_ATTEMPTS) is not None
         self._number = 0
-        self._open: dict[int, list[Any]] = {}  # at least once: batch and the tuples that are not settled, by number
+        self._open: dict[int, _OpenRoots] = {}  # at least once, by number
         self._emitted: list[Batch] = []  # effectively once: since the last checkpoint
         self._saved: dict[int, list[Batch]] = {}
         doubts: tuple[Doubt, ...] = self._state.get(_DOUBTS) or ()
@@ -101,14 +102,18 @@ class ScribeSpout(PlainSpout, ITwoPhaseStatefulComponent):
 
     def _emit_tracked(self, batch: Batch) -> None:
         emit = self.emit
-        for tup_id, entry in enumerate(batch.entries, self._opened(batch, len(batch.entries))):
+        for tup_id, entry in enumerate(batch.entries, self._opened([batch], len(batch.entries))):
             emit(entry, tup_id)
 
-    def _opened(self, batch: Batch, roots: int) -> int:
-        """The id of the first root of a batch."""
+    def _opened(self, batches: Sequence[Batch], roots: int) -> int:
+        """The id of the first root of batches."""
         self._number += 1
-        self._open[self._number] = [batch, roots]
+        self._open[self._number] = _OpenRoots(batches, roots)
         return self._number << _NUMBER_BITS
+
+    def _close(self, tup_id: int) -> None:
+        """No ack of these roots counts any more."""
+        del self._open[tup_id >> _NUMBER_BITS]
 
     def _emit_once(self, batch: Batch) -> None:
         former = self._memory.former(batch)
@@ -130,23 +135,24 @@ class ScribeSpout(PlainSpout, ITwoPhaseStatefulComponent):
         """Answer the clients of whose batches the last tuples are safe."""
         numbers = map(rshift, tup_ids, repeat(_NUMBER_BITS))  # the ids of `_emit_tracked`
         for number, count in Counter(numbers).items():
-            if (entry := self._open.get(number)) is not None:
-                entry[1] -= count
-                if not entry[1]:
-                    del self._open[number]
-                    self._intake.answer(entry[0])
+            if (found := self._open.get(number)) is not None:
+                found.left -= count
+                if not found.left:
+                    for batch in self._open.pop(number).batches:
+                        self._intake.answer(batch)
 
     def fail(self, tup_id: object) -> None:
         """Emit the tuple again, unless the engine has given it up, or the client will send it again."""
-        number = tup_id >> _NUMBER_BITS  # type: ignore[operator]  # see above
-        if (entry := self._open.get(number)) is not None:
-            if self._engine_replays or entry[0].will_come_again:
+        assert isinstance(tup_id, int)  # noqa: S101  # of `_opened`
+        if (found := self._open.get(tup_id >> _NUMBER_BITS)) is not None:
+            if self._engine_replays or all(each.will_come_again for each in found.batches):
                 self.ack(tup_id)
             else:
-                self._emit_again(entry[0], tup_id)
+                self._emit_again(found.batches, tup_id)
 
-    def _emit_again(self, batch: Batch, tup_id: object) -> None:
-        self.emit(batch.entries[tup_id & _IN_BATCH], tup_id)  # type: ignore[operator]  # see above
+    def _emit_again(self, batches: Sequence[Batch], tup_id: int) -> None:
+        (batch,) = batches
+        self.emit(batch.entries[tup_id & _IN_BATCH], tup_id)
 
     def _counts(self) -> dict[str, int]:
         return {**self._server.counts, "forgotten": self._memory.forgotten}
@@ -174,6 +180,14 @@ class ScribeSpout(PlainSpout, ITwoPhaseStatefulComponent):
         """Stop listening."""
         if hasattr(self, "_server"):
             self._server.close()
+
+
+@dataclass(slots=True)
+class _OpenRoots:
+    """Batches that are safe when their tuples are: `left` of these are not settled."""
+
+    batches: Sequence[Batch]
+    left: int
 
 
 class _Growth(IMetric):

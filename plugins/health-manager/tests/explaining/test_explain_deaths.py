@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replaced
 
 from heron.executor.process_restarts import describe_exit
 from heron.ipc.documents.status import ComponentStatus, ProcessStatus, TaskStatus, TopologyStatus, UserErrorStatus
@@ -273,16 +274,18 @@ def test_an_error_of_several_tasks_is_one_problem_with_its_count() -> None:
     )
     events = [PastEvent(NOW_S - 5000.0, "user-error", f"task-{n}", 1, {"message": text.format(n)}) for n in (3, 4)]
     error = UserErrorStatus("count", "process: KeyError at /a.py, line 3", 1140, {3: 1000, 4: 140}, NOW_S - 5000.0)
-    error = replace(error, newest_at_s=NOW_S - 3.0, exception="KeyError", place="/a.py, line 3", message=text.format(3))
+    error = replaced(
+        error, newest_at_s=NOW_S - 3.0, exception="KeyError", place="/a.py, line 3", message=text.format(3)
+    )
     status = replace(STATUS, user_errors=(error,), errors=(text.format(3), text.format(4)))
     for known in (facts(*events, status=status), replace(facts(status=status), events=None)):
         (problem,) = explain(known).problems
         assert problem.what == "count/3, count/4 raised KeyError 1,140 times at a.py, line 3, the newest 3.0 s ago"
         assert problem.since_s == NOW_S - 5000.0
         assert problem.why[1] == "its log has each error once, with its traceback"
-    over = replace(error, newest_at_s=NOW_S - 4000.0)
+    over = replaced(error, newest_at_s=NOW_S - 4000.0)
     assert explain(facts(*events, status=replace(status, user_errors=(over,)))).problems == ()
-    many = replace(error, tasks=dict.fromkeys(range(3, 30), 1), count=27)
+    many = replaced(error, tasks=dict.fromkeys(range(3, 30), 1), count=27)
     (problem,) = explain(facts(*events, status=replace(status, user_errors=(many,)))).problems
     assert problem.what.startswith(
         "count/3, count/4, count/5, count/6, count/7 and 22 more tasks raised KeyError 27 times"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from heron.state_nodes.host_blocks import JUDGE, HostBlock, HostBlocks
 from heron.state_nodes.host_report import COUNTS_S, HostReport, HostSigns

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replaced
 
 from heron.api.definition import GroupingKind
 from heron.clock import wall_s
@@ -95,7 +96,7 @@ def test_an_update_under_way_is_seen_in_the_status() -> None:
     """The plan may be a moment older than the status."""
     update = UpdateStatus(1, "switch", "target")
     assert observation_of(plan_of(3), replace(STATUS, update=update), (), 0.0).shape.changing
-    over = replace(update, phase="complete")
+    over = replaced(update, phase="complete")
     assert not observation_of(plan_of(3), replace(STATUS, update=over), (), 0.0).shape.changing
 
 

@@ -28,11 +28,12 @@ from heron.errors import HeronError
 from heron.spi.driver import DriverRef
 from heron.spi.typed_values import convert_value, decode_json
 from heron_scheduler_kit.claim import Claim
-from heron_scheduler_kit.executor_process import ExecutorProcess, own_run_dir
+from heron_scheduler_kit.executor_process import ExecutorProcess
 from heron_scheduler_kit.executor_record import ExecutorRecord, remove_stale_run_dirs
 from heron_scheduler_kit.managed.container_output import ContainerOutput
 from heron_scheduler_kit.managed.launch_file import LaunchFile
 from heron_scheduler_kit.managed.launcher import spec_here
+from heron_scheduler_kit.run_dir import own_run_dir
 from heron_scheduler_kit.sealing import SealKey
 
 __all__ = ["NOTE", "SEALED", "Note", "run"]

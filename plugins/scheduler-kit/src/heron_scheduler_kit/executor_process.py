@@ -1,21 +1,18 @@
-"""An executor as a child process, and its private run directory."""
+"""An executor as a child process."""
 
 from __future__ import annotations
 
 import os
-import shlex
 import signal
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from heron.driver_kit.child_processes import ProcessIdentity, kill_group
 from heron.driver_kit.parent_process import EXIT_TEMPORARY
-from heron.driver_kit.private_files import make_private_dir
 from heron.driver_kit.process_starter import ProcessStarter
-from heron.errors import SchedulerError
+from heron_scheduler_kit.run_dir import own_run_dir
 
-__all__ = ["ExecutorProcess", "own_run_dir", "signal_name"]
+__all__ = ["ExecutorProcess", "signal_name"]
 
 _REASON_CHARACTERS = 500
 _BY_SIGNAL = 128  # plus the number of the signal: the exit code of a process that a signal ended in order
@@ -84,32 +81,6 @@ class ExecutorProcess:
         end = f"exit code {code}" if code > 0 else f"killed by {signal_name(-code)}"
         said = _last_line(self._reason_file) or (_last_line(self._stderr_file) if code > 0 else "")
         return f"{end}: {said}" if said else end
-
-
-def own_run_dir(path: Path) -> bool:
-    """Create the run directory if it is missing, check that only this user can enter it, return whether it was created.
-
-    Sockets without keys are in that directory, so it must be private.
-
-    Raises:
-        OSError: when it cannot be created.
-        SchedulerError: when it belongs to another user, is open to other users, or is a link.
-    """
-    created = not os.path.lexists(path)
-    make_private_dir(path)
-    found = path.lstat()
-    mode = stat.S_IMODE(found.st_mode)
-    if not stat.S_ISDIR(found.st_mode):
-        message = f"run directory {path}: is a link; remove it, or set run.run_dir to another folder"
-        raise SchedulerError(message)
-    if found.st_uid != os.getuid():
-        message = f"run directory {path}: belongs to user {found.st_uid}; set run.run_dir to a folder of your own"
-        raise SchedulerError(message)
-    if mode & 0o077:
-        modes = f"its mode is {mode:04o}, and must be 0700"
-        message = f"run directory {path}: others may enter it, {modes}; `chmod 700 {shlex.quote(str(path))}`"
-        raise SchedulerError(message)
-    return created
 
 
 def signal_name(number: int) -> str:

@@ -18,9 +18,9 @@ from heron.driver_kit.child_processes import spawn
 from heron.driver_kit.private_files import make_private_dir, write_private
 from heron.errors import SchedulerError
 from heron.spi.scheduler import Job
-from heron_scheduler_kit.executor_process import own_run_dir
 from heron_scheduler_kit.job_folder import JobFolder, JobRecord
 from heron_scheduler_kit.options import SupervisionOptions
+from heron_scheduler_kit.run_dir import own_run_dir
 
 __all__ = ["launch", "start_supervisor"]
 

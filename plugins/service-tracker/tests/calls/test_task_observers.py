@@ -62,12 +62,12 @@ class OneTask:
     def memory(self, task_id: int, *, seconds: float) -> TaskMemory:
         """Answer."""
         self._answer(task_id)
-        return replace(MEMORY, traced_s=seconds)
+        return msgspec.structs.replace(MEMORY, traced_s=seconds)
 
     def tuples(self, task_id: int, *, tuples: int, seconds: float) -> TaskTuples:
         """Answer."""
         self._answer(task_id)
-        return replace(TUPLES, lasted_s=seconds, wanted=tuples)
+        return msgspec.structs.replace(TUPLES, lasted_s=seconds, wanted=tuples)
 
     def _answer(self, task_id: int) -> None:
         assert task_id == 2

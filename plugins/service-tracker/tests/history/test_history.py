@@ -224,7 +224,7 @@ def record(recorder: Recorder, observations: Observations, clock: FakeClock, sec
         emitted = int(clock.wall_s() - NOW) * 10
         status = topology.status
         assert status is not None
-        spout = replace(status.components[0], emitted=emitted)
+        spout = msgspec.structs.replace(status.components[0], emitted=emitted)
         row = MetricsRow("lines", 1, "lines-1", "emit-count", "counter", "tuples", float(emitted))
         recorder.take(
             replace(

@@ -232,8 +232,12 @@ def test_an_error_of_user_code_is_one_item_with_its_count_times_and_traceback(
     """Its texts by task are not repeated. Without counts, the tasks of one line are still one item."""
     texts = [ERROR, ERROR.replace("task 2", "task 3")]
     error = UserErrorStatus("count", "process: ValueError at words.py, line 3", 140, {2: 139, 3: 1}, 10.0, 20.0)
-    error = replace(error, exception="ValueError", place="words.py, line 3", message=ERROR, trace="Traceback")
-    tick = replace(error, error="process_tick: KeyError", count=1, tasks={2: 1}, newest_at_s=30.0, message="", place="")
+    error = msgspec.structs.replace(
+        error, exception="ValueError", place="words.py, line 3", message=ERROR, trace="Traceback"
+    )
+    tick = msgspec.structs.replace(
+        error, error="process_tick: KeyError", count=1, tasks={2: 1}, newest_at_s=30.0, message="", place=""
+    )
     plain = make_status(errors=(*texts, "container 1 is down"))
     for status, expected in (
         (replace(plain, user_errors=(error, tick)), [(None, {}), (1, {2: 1}), (140, {2: 139, 3: 1})]),

@@ -39,7 +39,7 @@ def test_states_tasks_and_leaders_that_change_are_events(make_status: MakeStatus
     now = replace(
         before,
         state="paused",
-        leader=replace(before.leader, epoch=2),
+        leader=replaced(before.leader, epoch=2),
         tasks=(lines, replaced(count, task_id=3)),
         errors=("it failed",),
     )
@@ -81,7 +81,7 @@ def test_a_hundred_thousand_events_are_bounded_and_counted(observations: Observa
 def test_an_update_is_followed_through_its_phases(make_status: MakeStatus) -> None:
     """A person sees from the marks of a timeline what an update did to the rates."""
     prepare = UpdateStatus(3, "prepare", "p2", added=(8, 9), removed=(2,), waits_for="task 8")
-    steps = [None, prepare, replace(prepare, phase="switch"), replace(prepare, phase="complete", waits_for="")]
+    steps = [None, prepare, replaced(prepare, phase="switch"), replaced(prepare, phase="complete", waits_for="")]
     statuses = [make_status(update=each) for each in steps]
     found = [events_between(before, now) for before, now in itertools.pairwise(statuses)]
     assert [[(each.kind, each.text) for each in events] for events in found] == [
@@ -95,7 +95,7 @@ def test_an_update_is_followed_through_its_phases(make_status: MakeStatus) -> No
 def test_an_update_between_two_questions_began_and_ended(make_status: MakeStatus) -> None:
     """A short update must not be missed, and a withdrawn one says why."""
     update = UpdateStatus(4, "withdrawn", "p2", waits_for="task 8 did not start")
-    before = make_status(update=replace(update, number=3, phase="complete", waits_for=""))
+    before = make_status(update=replaced(update, number=3, phase="complete", waits_for=""))
     found = events_between(before, make_status(update=update))
     assert [(each.kind, each.text) for each in found] == [
         ("update-began", "update 4 to packing plan p2; tasks added: 0, removed: 0"),

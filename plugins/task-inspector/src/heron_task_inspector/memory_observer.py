@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from dataclasses import replace
+
+import msgspec
 
 from heron.clock import monotonic_s
 from heron.spi.inspected_task import InspectedTask
@@ -69,7 +70,7 @@ class MemoryObserver:
         scope, _, name = held.name.partition(".")
         if scope != "self" or (held.grown_entries <= 0 and held.grown_bytes <= 0):
             return held
-        return replace(held, used_at=lines_with(self._task.component, name))
+        return msgspec.structs.replace(held, used_at=lines_with(self._task.component, name))
 
     def _look(self) -> SeenMemory:
         return look_at_memory(self._task.component, self._task.states(), self._stop)

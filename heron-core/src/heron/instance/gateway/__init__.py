@@ -4,5 +4,5 @@ In: frames of the stream manager, and control messages. Out: the flushes that cr
 process, and meets the task thread at the queues only.
 
 Reading order: `gateway` (the thread and its links), `session` (frames and credit of one session), `lock_interval` (how
-long it waits for the interpreter lock), `busy_periods` (when it looks for what has no event).
+long it waits for the interpreter lock).
 """

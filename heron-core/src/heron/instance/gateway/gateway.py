@@ -12,12 +12,13 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heron.clock import SystemClock, monotonic_s
+from heron.driver_kit.signals import Signals
 from heron.errors import HeronError, RemoteProtocolError, Violation
-from heron.instance.gateway.busy_periods import BusyPeriods
 from heron.instance.gateway.lock_interval import LockInterval
 from heron.instance.gateway.session import Session
 from heron.instance.inspection.inspection import Inspection, open_installed
@@ -43,7 +44,7 @@ from heron.ipc.frames.frame import WIRE_VERSION
 from heron.ipc.frames.frame_limits import FrameLimits
 from heron.ipc.frames.metrics_codec import publish_message
 from heron.ipc.machine import REAL_MACHINE, Machine
-from heron.ipc.reactor import Reactor, Timer
+from heron.ipc.reactor import BusyPeriods, Reactor, Timer
 from heron.ipc.socket import Channel, SocketContext
 from heron.ipc.violations import Violations
 from heron.kernel.queue_capacity import QueueCapacity
@@ -97,10 +98,13 @@ class Gateway:
         self._channel: Channel | None = None
         self._attempts = itertools.count(1)
         self._closing: threading.Lock | None = None
+        self._moved_bytes = 0  # that had come and were consumed at the end of the last round
         self._linger_timer: Timer | None = None
         self._delay: Timer | None = None
 
-    def start(self) -> None:
+    def start(self, signals: Signals | None = None) -> None:
+        """Starts the thread; a signal ends the sleep of the task thread, which then looks whether it has to stop."""
+        self._signals = signals
         self.machine.start_thread("gateway", self._run)
 
     def publish(self, record: MetricsRecord) -> None:
@@ -141,10 +145,12 @@ class Gateway:
         self._periods = BusyPeriods(
             self._reactor, looks, lambda: self._session is not None and self._lock_interval.is_least
         )
-        self._reactor.on_readable(self._wakeup.fd, self._periods.noting(self._wakeup.drain))
+        self._reactor.on_readable(self._wakeup.fd, self._wakeup.drain)
         if self._settings.long_call_s > 0:
             self._long_calls = LongCalls(self._settings.long_call_s)
             self._reactor.every(look_period_s(self._settings.long_call_s), self._look_for_long_call)
+        if (signals := self._signals) is not None:
+            self._reactor.on_readable(signals.fileno(), partial(_wake, self.data_in, self._reactor, signals))
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
         self._periods.begin_if_due()
@@ -166,7 +172,7 @@ class Gateway:
         self._session = None
         self.throttle.begin()
         channel = self._channel = self._sockets.channel_bound(self._endpoint)
-        self._reactor.on_readable(channel, self._periods.noting(self._read))
+        self._reactor.on_readable(channel, self._read)
         self._reactor.on_disconnect(channel, self._wait_for_session)
         self._send_hello()
 
@@ -292,16 +298,21 @@ class Gateway:
     def _end_round(self) -> None:
         """Asks to be woken from now on, then sends everything that may be sent."""
         self._wakeup.asleep = True
-        self._periods.begin_if_due()
         if self._session is not None and self._channel is not None:
             now_s = monotonic_s()
             self.data_in.adapt(now_s)
             self._session.send_credit(self._channel, self.data_in)
-            if self._session.pump(self._channel, self.data_out) and self._linger_timer is None:
+            sent = self._session.pump(self._channel, self.data_out)
+            if sent and self._linger_timer is None:
                 linger_s = self._lock_interval.linger_s(self.linger.at(now_s))
                 self._linger_timer = self._reactor.after(linger_s, self._end_linger)
             self._continue_when_allowed()
             self.data_out.adapt(now_s)
+            moved_bytes = self.data_in.received_bytes + self.data_in.consumed_bytes
+            if sent or moved_bytes != self._moved_bytes:
+                self._moved_bytes = moved_bytes
+                self._periods.note()
+        self._periods.begin_if_due()
         while self.metrics_out:
             record = self.metrics_out.pop(0)
             self._metrics.send(control_frame(Envelope(metrics_publish=publish_message(record))))
@@ -315,3 +326,9 @@ def _identity(spec: InstanceSpec) -> TaskIdentity:
 
 def _letters_asked(request: pb.LettersRequest) -> LettersAsked:
     return LettersAsked(request.request_id, frozenset(request.ids), request.drop)
+
+
+def _wake(data_in: DataIn, reactor: Reactor, signals: Signals) -> None:
+    """The first signal asks the process to stop; it stays unread, because handlers belong to the main thread."""
+    reactor.forget(signals.fileno())
+    data_in.sleeper.nudge()

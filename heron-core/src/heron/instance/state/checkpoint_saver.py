@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+
+import msgspec
 
 from heron.checkpoints.archive import CheckpointArchive, places_of
 from heron.checkpoints.manifest import CheckpointId, Place, TaskSnapshot
@@ -160,7 +162,7 @@ class CheckpointSaver:
         written_bytes = sum(map(len, job.payloads))
         used = _used_bytes(self._places)
         self._sizes_bytes = {name: self._sizes_bytes.get(name, written_bytes) for name in used}
-        return replace(
+        return msgspec.structs.replace(
             job.snapshot,
             operator=operator,
             letters=letters,

@@ -1,8 +1,8 @@
 """The status of a topology, which the topology manager returns: frozen values, JSON on the wire and in the report.
 
 All counts are totals over every incarnation of a task. `*_at_s` are wall-clock seconds, and None for an event that has
-not happened yet. The statuses of tasks and processes are structs of msgspec: a topology may have thousands, and structs
-decode, encode and compare faster than dataclasses.
+not happened yet. The parts of a status are structs of msgspec: a topology may have thousands of tasks, and structs
+decode, encode and compare faster than dataclasses. Their classes are also made faster: every command waits for them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentStatus:
+class ComponentStatus(msgspec.Struct, frozen=True):
     """Sums over the tasks of a component; `kind` is ``spout`` or ``bolt``, `latency_s` the mean time in user code.
 
     `reported_tasks` is the number of tasks in the counts, also of removed ones. A new topology manager does not know
@@ -91,8 +90,7 @@ class ProcessStatus(msgspec.Struct, frozen=True, gc=False):
     last_error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LeaderStatus:
+class LeaderStatus(msgspec.Struct, frozen=True):
     """The topology manager that leads, since when (wall-clock seconds), and its epoch, which grows with each leader."""
 
     container_id: int
@@ -102,8 +100,7 @@ class LeaderStatus:
     since_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class StandbyStatus:
+class StandbyStatus(msgspec.Struct, frozen=True):
     """A topology manager that waits to lead; `state` and `pid` are as in `ProcessStatus`."""
 
     container_id: int
@@ -112,8 +109,7 @@ class StandbyStatus:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class Culprit:
+class Culprit(msgspec.Struct, frozen=True):
     """A task whose full buffer throttles the spouts that feed it: since when, and why."""
 
     task_id: int
@@ -123,8 +119,7 @@ class Culprit:
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LongCallStatus:
+class LongCallStatus(msgspec.Struct, frozen=True):
     """A task that has been in one call of user code, `function`, since then; `place` is the line where it was found."""
 
     task_id: int
@@ -134,8 +129,7 @@ class LongCallStatus:
     since_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class SinkOutage:
+class SinkOutage(msgspec.Struct, frozen=True):
     """A metrics sink that delivers nothing in one container: for how long, and why ("" where that is not known)."""
 
     sink: str
@@ -144,8 +138,7 @@ class SinkOutage:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unreached:
+class Unreached(msgspec.Struct, frozen=True):
     """A silent stream manager: its container, its observer (`by`; 0: the topology manager), and the duration."""
 
     container_id: int
@@ -153,8 +146,7 @@ class Unreached:
     silent_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointStatus:
+class CheckpointStatus(msgspec.Struct, frozen=True):
     """The checkpoints of a topology that takes them.
 
     `number` is the newest one that was ordered, `complete` the newest complete one of this run, 0 for none; the next
@@ -181,8 +173,7 @@ class CheckpointStatus:
     failed_number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateStatus:
+class UpdateStatus(msgspec.Struct, frozen=True):
     """The newest update: `phase` is ``prepare`` or ``switch``, or how it ended: ``complete`` or ``withdrawn``.
 
     `target` is the id of the packing plan that was asked for. `waits_for` names what the phase waits for, or why the
@@ -197,8 +188,7 @@ class UpdateStatus:
     waits_for: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeStatus:
+class CodeStatus(msgspec.Struct, frozen=True):
     """The newest change of the code, to the package with this URI.
 
     `phase` is ``change``, ``canary`` or ``return``, or how it ended: ``complete`` or ``returned``. `tasks` run the new
@@ -212,8 +202,7 @@ class CodeStatus:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class KeysStatus:
+class KeysStatus(msgspec.Struct, frozen=True):
     """Containers whose stream managers have these sets of keys, oldest first, named by the server's public keys.
 
     `moved` is whether all their sessions use the newest of these keys.
@@ -224,8 +213,7 @@ class KeysStatus:
     containers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UserErrorStatus:
+class UserErrorStatus(msgspec.Struct, frozen=True):
     """An error of user code: one call, class of exception and line of a component, named by `error`.
 
     `tasks` has the count of each task that raised it. `newest_at_s` is exact to an export period. A topology manager

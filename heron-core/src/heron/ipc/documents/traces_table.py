@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import msgspec
@@ -14,8 +13,7 @@ from heron.spi.typed_values import convert_value, decode_json
 __all__ = ["Trace", "TracesTable", "decode_traces", "encode_traces"]
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
+class Trace(msgspec.Struct, frozen=True):
     """The spans of a trace that have arrived, in the order of arrival. `cut`: it had more than are kept."""
 
     trace_id: str
@@ -23,8 +21,7 @@ class Trace:
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TracesTable:
+class TracesTable(msgspec.Struct, frozen=True):
     """The kept traces, the newest last. `refused` is the number of traces that came too fast to be kept."""
 
     traces: tuple[Trace, ...] = ()

@@ -13,6 +13,7 @@ from heron.spi.tracing import SpanKind, Stamp, StampKind, TraceSpan
 
 __all__ = ["publish_message", "record_of"]
 
+_KINDS = {each.value: each for each in MetricKind}
 _SPAN_KINDS = frozenset(each.value for each in SpanKind)
 _STAMP_KINDS = frozenset(each.value for each in StampKind)
 
@@ -54,11 +55,10 @@ def record_of(message: pb.MetricsPublish) -> MetricsRecord:
         message.component,
         message.task_id,
     )
-    kinds = {kind.value for kind in MetricKind}
     return MetricsRecord(
         source,
         message.at_s,
-        tuple([_metric(metric) for metric in message.metrics if metric.kind in kinds]),
+        tuple([_metric(metric) for metric in message.metrics if metric.kind in _KINDS]),
         tuple([_event(event) for event in message.events]),
         tuple([_span(span, source) for span in message.spans if span.kind in _SPAN_KINDS]),
     )
@@ -89,7 +89,7 @@ def _metric(message: pb.Metric) -> Metric:
         value = Histogram(tuple(histogram.bounds), tuple(histogram.counts), histogram.total)
     return Metric(
         message.name,
-        MetricKind(message.kind),
+        _KINDS[message.kind],
         message.unit,
         value,
         {label.name: label.value for label in message.labels},
@@ -146,4 +146,4 @@ def _labels(labels: dict[str, str]) -> list[pb.Label]:
 
 def _text(value: str) -> str:
     """A text that protobuf accepts: the text of an author may contain lone surrogates."""
-    return value.encode("utf-8", "backslashreplace").decode()
+    return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()

@@ -10,6 +10,8 @@ import enum
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from heron.checkpoints.manifest import CheckpointManifest, TaskSnapshot
 from heron.clock import Clock
 from heron.ipc.documents.status import CheckpointStatus
@@ -58,6 +60,7 @@ class CheckpointProgress:
         self._clock = clock
         self._next_s = clock.monotonic_s() + run.interval_s
         self._asked = False
+        self._held_up = False  # one is due, and cannot be ordered yet
         self._not_before_s = 0.0
         self._pending: PendingCheckpoint | None = None
         self._complete_after_end = False
@@ -126,7 +129,7 @@ class CheckpointProgress:
         self._plans.checkpoints = replace(self._plans.checkpoint_plan(), complete=number, undivided=undivided)
         self._complete_after_end = pending.after_end
         slowest = max(manifest.tasks, key=lambda each: each.align_s + each.save_s, default=None)
-        self._status = replace(
+        self._status = msgspec.structs.replace(
             self._status,
             completed_at_s=manifest.taken_at_s,
             duration_s=manifest.duration_s,
@@ -141,7 +144,7 @@ class CheckpointProgress:
         """Decides what is due; returns whether the plan changes. `may_order`: no container is missing."""
         now_s = self._clock.monotonic_s()
         if self.restores.wanted:
-            if not self.restores.is_due(now_s):
+            if now_s < self.restores.due_s:
                 return False
             self.restore(self.restores.lost_regions)
             return True
@@ -149,10 +152,19 @@ class CheckpointProgress:
             self._continue(self._pending, now_s)
             return False
         due = self._asked or now_s >= self._next_s or (self._tasks.all_ended() and not self._complete_after_end)
-        if not due or not may_order or now_s < self._not_before_s or self._unready():
+        self._held_up = due and (not may_order or now_s < self._not_before_s or bool(self._unready()))
+        if not due or self._held_up:
             return False
         self._order(now_s)
         return True
+
+    def due_s(self) -> float:
+        """When `step` must be called at the latest, if no event comes before (monotonic seconds)."""
+        if self.restores.wanted:
+            return self.restores.due_s
+        if self._pending is not None:
+            return self._pending.ordered_s + self.run.timeout_s
+        return self._not_before_s if self._asked or self._held_up else max(self._next_s, self._not_before_s)
 
     def take_manifest(self) -> CheckpointManifest | None:
         """The manifest to store now, once."""
@@ -171,7 +183,8 @@ class CheckpointProgress:
     def is_committed(self, number: int) -> bool:
         """Whether a checkpoint with this number or a later one is complete, and every task has committed it."""
         complete = self._plans.checkpoint_plan().complete
-        return complete >= number and not self._uncommitted(complete)
+        tasks = self._plans.routed_tasks()
+        return complete >= number and all(self._committed.get(task, 0) >= complete for task in tasks)
 
     def is_final(self) -> bool:
         """Whether a checkpoint after the end of all tasks is complete and committed."""
@@ -189,7 +202,7 @@ class CheckpointProgress:
     def status(self) -> CheckpointStatus:
         """The checkpoints for people."""
         plan = self._plans.checkpoint_plan()
-        return replace(
+        return msgspec.structs.replace(
             self._status,
             number=plan.number,
             complete=plan.complete,
@@ -221,16 +234,15 @@ class CheckpointProgress:
         if error and self._pending is not None:
             number = self._pending.number
             self._not_before_s = self._clock.monotonic_s() + _RETRY_S
-            self._status = replace(self._status, failed=self._status.failed + 1, last_error=error, failed_number=number)
+            self._status = msgspec.structs.replace(
+                self._status, failed=self._status.failed + 1, last_error=error, failed_number=number
+            )
         self._asked = self._asked or (self._pending is not None and not error)
         self._pending = None
 
     def _unready(self) -> list[int]:
         """The tasks that do not work since the last restore."""
         return [task_id for task_id in sorted(self._plans.routed_tasks()) if self._tasks.state(task_id) not in _WORKS]
-
-    def _uncommitted(self, number: int) -> list[int]:
-        return [task for task in sorted(self._plans.routed_tasks()) if self._committed.get(task, 0) < number]
 
     def _waits_for(self) -> str:
         if self.restores.wanted:

@@ -7,6 +7,7 @@ does not restart a process any more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -150,13 +151,13 @@ class Leader:
             self._errors.add(error)
             if self._stop_on_failure and not self._code.spares(report.task_id):
                 instructions += self._end(LifeEvent.FAILED, error)
-        return instructions + self._go_on()
+        return instructions + self.check_due()
 
     def checkpoint_reported(self, report: CheckpointReport) -> list[Instruction]:
         """A task reports what it has done for a checkpoint."""
         if self._checkpoints is not None:
             self._checkpoints.reported(report)
-        return self._go_on()
+        return self.check_due()
 
     def manifest_stored(self, number: int, error: str = "") -> list[Instruction]:
         """The manifest of a checkpoint is stored, or could not be."""
@@ -165,7 +166,7 @@ class Leader:
         changed = self._checkpoints.manifest_stored(number, error)
         facts = {"outcome": "complete" if changed else "abandoned"}
         noted = [] if error else [NoteEvent("checkpoint", f"checkpoint-{number}", facts)]
-        return [*noted, *(self._replan() if changed else []), *self._go_on()]
+        return [*noted, *(self._replan() if changed else []), *self.check_due()]
 
     def checkpoint_asked(self) -> list[Instruction]:
         """A command asks for a checkpoint.
@@ -184,7 +185,7 @@ class Leader:
             msg = f"topology {name!r} is {self._life.state.value}; only a running topology takes checkpoints"
             raise HeronError(msg)
         self._checkpoints.ask()
-        return self._go_on()
+        return self.check_due()
 
     def executor_registered(self, container_id: int, attempt: int, pid: int, host: str) -> None:
         """An executor registers, for the first time or again."""
@@ -251,14 +252,19 @@ class Leader:
         silent = self._registry.newly_silent(self._clock.monotonic_s())
         noted = [NoteEvent("stmgr-silent", f"stmgr-{each}") for each in silent]
         changed, self._ports_changed = self._ports_changed, False
-        return [*noted, *(self._replan() if changed else []), *self._go_on()]
+        return [*noted, *(self._replan() if changed else []), *self.check_due()]
+
+    def due_s(self) -> float:
+        """When a checkpoint or a restore has to go on without an event (monotonic seconds).
+
+        Infinite for never, past for soon.
+        """
+        if self._checkpoints is None or self.known.ended or self.known.plan is None:
+            return math.inf
+        return self._checkpoints.due_s()
 
     def check_due(self) -> list[Instruction]:
-        """What is due now; called every 100 ms, only for a topology that takes checkpoints."""
-        return self._go_on()
-
-    def _go_on(self) -> list[Instruction]:
-        """Everything that may be due after an event."""
+        """Everything that may be due after an event; called also at `due_s`."""
         return self._continue_update() + self._continue_checkpoint() + self._finish_if_done()
 
     def _continue_checkpoint(self) -> list[Instruction]:

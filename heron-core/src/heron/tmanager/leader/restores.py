@@ -5,6 +5,7 @@ A restore returns the tasks of one or more regions to the newest complete checkp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -43,9 +44,10 @@ class Restores:
         """Whether data was lost, and no restore is ordered yet."""
         return self._lost_at_s is not None
 
-    def is_due(self, now_s: float) -> bool:
-        """Whether the restore is to be ordered now, because no loss was reported lately."""
-        return self._lost_at_s is not None and now_s - self._lost_at_s >= _SETTLE_S
+    @property
+    def due_s(self) -> float:
+        """When the restore is to be ordered, unless a loss is reported before; infinite if none is wanted."""
+        return math.inf if self._lost_at_s is None else self._lost_at_s + _SETTLE_S
 
     def losses_reported(self, container_id: int, incarnation: int, losses: int, by_task: Mapping[int, int]) -> bool:
         """Takes the losses of a stream manager; returns whether there are new ones.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import replace
+
+import msgspec
 
 from heron.ipc.documents.traces_table import Trace, TracesTable
 from heron.spi.tracing import TraceSpan
@@ -126,4 +127,4 @@ def _merged(present: TraceSpan, later: TraceSpan) -> TraceSpan:
     known = {each.kind for each in present.stamps}
     stamps = (*present.stamps, *(each for each in later.stamps if each.kind not in known))
     followed = max(present.followed, later.followed)
-    return replace(present, stamps=stamps, followed=followed, outcome=present.outcome or later.outcome)
+    return msgspec.structs.replace(present, stamps=stamps, followed=followed, outcome=present.outcome or later.outcome)

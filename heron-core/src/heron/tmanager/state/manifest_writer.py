@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 
 from heron.checkpoints.archive import CheckpointArchive
-from heron.checkpoints.manifest import CheckpointManifest
+from heron.checkpoints.manifest import CheckpointId, CheckpointManifest
 from heron.errors import HeronError
 from heron.ipc.reactor import Reactor
 
@@ -30,6 +30,7 @@ class ManifestWriter:
         self._archive = archive
         self._kept = kept
         self._on_stored = on_stored
+        self._stored: dict[CheckpointId, CheckpointManifest] = {}  # of those that stay; their thread alone uses it
         self._outcomes: deque[tuple[int, str]] = deque()
         self._wakeup = reactor.machine.wakeup()
         self._wakeup.asleep = True
@@ -63,7 +64,9 @@ class ManifestWriter:
         """
         try:
             kept = self._archive.checkpoints(newest.run)[-self._kept - 1 :]
-            manifests = [self._archive.manifest(each) for each in kept if each != newest.id]
+            older = [each for each in kept if each != newest.id]
+            manifests = [self._stored.get(each) or self._archive.manifest(each) for each in older]
+            self._stored = {each.id: each for each in (*manifests, newest)}
             self._archive.dispose_others(newest.run, [*manifests, newest], before=newest.number)
         except Exception as error:
             _log.warning("old checkpoints cannot be removed, the next checkpoint tries again: %s", error)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import functools
 import importlib.metadata
 import json
 import sys
+import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -25,6 +25,7 @@ from heron.errors import MissingDriverError, PluginError, known, nearest
 from heron.spi.driver import Driver, DriverRef
 from heron.spi.families import FAMILIES
 from heron_cli.catalog.third_party import within
+from heron_cli.entry_points import EntryPoints, installed_points
 from heron_cli.profiles.overrides import is_switched_off
 
 __all__ = [
@@ -37,10 +38,13 @@ __all__ = [
     "SourceKind",
     "info_of",
     "provider_of",
+    "stdout_to_stderr",
 ]
 
 IMPORT_LIMIT_S = 10.0
 """The longest that a catalog waits for the import of a driver; the slowest known (a cloud client) takes 2 to 3 s."""
+
+_REDIRECTING = threading.RLock()  # a driver may load another one
 
 GROUP_PREFIX = "heron."
 """The entry-point group of a family is this prefix and the name of the family."""
@@ -124,13 +128,10 @@ class Drivers:
         without: Sequence[str] = (),
     ) -> None:
         """`without` names drivers that are not to be used: ``NAME`` or ``FAMILY.NAME``."""
-        found = _installed() if entry_points is None else entry_points
+        self._found: EntryPoints = (
+            installed_points() if entry_points is None else importlib.metadata.EntryPoints(entry_points)
+        )
         self._without = tuple(without)
-        self._by_family: dict[str, dict[str, list[importlib.metadata.EntryPoint]]] = {
-            family: defaultdict(list) for family in FAMILIES
-        }
-        for each in found:
-            self._by_family[each.group.removeprefix(GROUP_PREFIX)][each.name].append(each)
 
     def resolve(self, family: str, name: str, options: Mapping[str, object]) -> DriverRef:
         """Import and check the driver of that name; return it as a reference that any process can load.
@@ -154,7 +155,7 @@ class Drivers:
 
     def driver(self, family: str, name: str) -> type[Driver]:
         """Import and check the driver of that name. Raises as `resolve` does."""
-        with _stdout_to_stderr():
+        with stdout_to_stderr():
             return self._load(family, name)
 
     def _describe(self, family: str, entry_point: importlib.metadata.EntryPoint) -> DriverInfo:
@@ -162,7 +163,7 @@ class Drivers:
         info = info_of(family, entry_point, provider)
         what = f"{family} driver {name!r} of {provider.distribution} ({entry_point.value}): its import"
         try:
-            with _stdout_to_stderr():
+            with stdout_to_stderr():
                 driver = within(IMPORT_LIMIT_S, what, lambda: self._load(family, name))
         except PluginError as error:
             return replace(info, error=str(error))
@@ -175,10 +176,13 @@ class Drivers:
         )
 
     def _named(self, family: str) -> dict[str, list[importlib.metadata.EntryPoint]]:
-        if family not in self._by_family:
+        if family not in FAMILIES:
             msg = f"no driver family {family!r}{nearest(family, FAMILIES)}; known: {known(FAMILIES)}"
             raise PluginError(msg)
-        return self._by_family[family]
+        named: dict[str, list[importlib.metadata.EntryPoint]] = defaultdict(list)
+        for each in self._found.select(group=GROUP_PREFIX + family):
+            named[each.name].append(each)
+        return named
 
     def _load(self, family: str, name: str) -> type[Driver]:
         named = self._named(family)
@@ -242,29 +246,14 @@ class _OneDriver(DriverManager[object]):
         return [self._entry_point]
 
 
-def _installed() -> tuple[importlib.metadata.EntryPoint, ...]:
-    return _entry_points(tuple((folder, _changed_ns(folder)) for folder in sys.path), tuple(sys.meta_path))
+@contextlib.contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Keep what a plugin prints during its import out of the command's output.
 
-
-@functools.lru_cache(maxsize=1)
-def _entry_points(
-    _folders: tuple[tuple[str, int], ...], _finders: tuple[object, ...]
-) -> tuple[importlib.metadata.EntryPoint, ...]:
-    """The entry points of drivers; read again if a folder of modules or a finder has changed. A command asks often."""
-    everything = importlib.metadata.entry_points()
-    return tuple(each for family in FAMILIES for each in everything.select(group=GROUP_PREFIX + family))
-
-
-def _changed_ns(folder: str) -> int:
-    try:
-        return Path(folder).stat().st_mtime_ns
-    except OSError:
-        return 0
-
-
-def _stdout_to_stderr() -> contextlib.AbstractContextManager[object]:
-    """Keep what a plugin prints during its import out of the command's output."""
-    return contextlib.redirect_stdout(sys.stderr)
+    One thread at a time: of two at once, the later one would put the stderr of the first back as the output.
+    """
+    with _REDIRECTING, contextlib.redirect_stdout(sys.stderr):
+        yield
 
 
 def _missing(family: str, name: str, installed: Sequence[str]) -> MissingDriverError:

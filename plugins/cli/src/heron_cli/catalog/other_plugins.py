@@ -7,9 +7,7 @@ system; see `heron.spi.compat`.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -17,8 +15,9 @@ from typing import TYPE_CHECKING, cast
 from heron.driver_kit.loading import load_object
 from heron.errors import ConfigError, MissingDriverError, PluginError, known, nearest
 from heron.spi.families import FAMILIES
-from heron_cli.catalog.drivers import GROUP_PREFIX, IMPORT_LIMIT_S, DriverInfo, info_of, provider_of
+from heron_cli.catalog.drivers import GROUP_PREFIX, IMPORT_LIMIT_S, DriverInfo, info_of, provider_of, stdout_to_stderr
 from heron_cli.catalog.third_party import within
+from heron_cli.entry_points import installed_points
 from heron_cli.profiles.overrides import is_switched_off
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def check_settings(config: Mapping[str, object], place: str) -> None:
 def unknown_groups() -> tuple[DriverInfo, ...]:
     """Return the plugins whose entry-point group begins with ``heron.`` and is unknown; each has an error."""
     groups = {f"{GROUP_PREFIX}{each}" for each in (*KINDS, *_OTHER_GROUPS)}
-    installed = importlib.metadata.entry_points()
+    installed = installed_points()
     found = []
     for group in installed.groups:
         if group in groups or not group.startswith(GROUP_PREFIX):
@@ -138,8 +137,8 @@ def check_without(without: Sequence[str]) -> None:
         PluginError: when one is not; names the nearest.
     """
     if not without:
-        return  # every command calls this, and the metadata of all distributions takes long to read
-    installed = importlib.metadata.entry_points()
+        return  # a command that switches nothing off may need no metadata
+    installed = installed_points()
     families = (*FAMILIES, OBSERVER_FAMILY)
     names = {(family, each.name) for family in families for each in installed.select(group=GROUP_PREFIX + family)}
     choices = {name for _, name in names} | {f"{family}.{name}" for family, name in names}
@@ -151,7 +150,7 @@ def check_without(without: Sequence[str]) -> None:
 
 
 def _points(family: str) -> list[importlib.metadata.EntryPoint]:
-    found = importlib.metadata.entry_points(group=GROUP_PREFIX + family)
+    found = installed_points().select(group=GROUP_PREFIX + family)
     return sorted(found, key=lambda each: (each.name, each.value))
 
 
@@ -164,7 +163,7 @@ def _describe(
     info = info_of(family, entry_point, provider_of(entry_point))
     what = f"{kind} {info.name!r} of {info.distribution} ({info.entry})"
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with stdout_to_stderr():
             return replace(info, capabilities=within(IMPORT_LIMIT_S, f"{what}: its import", lambda: load(what, info)))
     except PluginError as error:
         return replace(info, error=str(error))

@@ -10,7 +10,7 @@ Every method returns frozen values, prints nothing, and raises only subclasses o
 is for one thread: open one client per thread.
 
 Called by commands, services and programs, which import from this package; its modules and the rooms below are private.
-Reading order: `client` (with `launch_functions`, the types of what it loads by name); what it computes from answers:
+Reading order: `heron_cli.profile_client`, then `client` (with `launch_functions`); what it computes from answers:
 `traces`, `profile_tree`, `speedscope`; `sinks` and `views`.
 """
 

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, cast
 
 from heron.checkpoints.archive import CheckpointArchive
 from heron.checkpoints.manifest import CheckpointId, CheckpointManifest
 from heron.driver_kit.loading import load_object
-from heron.errors import AccessError, HeronError, UsageError
-from heron.ipc.documents.metrics_table import MetricsRow
-from heron.ipc.documents.status import UpdateStatus
+from heron.errors import UsageError
 from heron.planner.runtime_config import ConfigChanges
-from heron.spi.scheduler import Scheduler
-from heron.spi.statemgr import StateManager
-from heron.spi.uploader import Uploader
 from heron_cli.catalog.other_plugins import check_without, observer_entries
 from heron_cli.catalog.plugin_path import add_plugin_path
-from heron_cli.catalog.third_party import open_guarded, open_guarded_statemgr
 from heron_cli.client.launch_functions import SubmitResult
+from heron_cli.profile_client import NEEDED_FAMILIES, TIMEOUT_S, ProfileClient
 from heron_cli.profiles.overrides import split_overrides
 from heron_cli.topologies.checkpoint_list import (
     ListedCheckpoint,
@@ -34,7 +26,7 @@ from heron_cli.topologies.checkpoint_list import (
     open_archive,
     wait_for_checkpoint,
 )
-from heron_cli.topologies.environment import Environment, ProfileChoice, close_statemgr, find_profile, lifecycle_hooks
+from heron_cli.topologies.environment import ProfileChoice, find_profile, lifecycle_hooks
 from heron_cli.topologies.logs.log_files import LogLine
 from heron_cli.topologies.logs.log_reader import find_logs, follow_logs, follow_remote, last_logs
 from heron_cli.topologies.logs.log_search import search_logs
@@ -42,33 +34,19 @@ from heron_cli.topologies.logs.remote_logs import RemoteLogs
 from heron_cli.topologies.package_store import PackageStore, PruneResult, StoredPackage
 from heron_cli.topologies.profile_search import profiles_running
 from heron_cli.topologies.progress import CollectedNotes, Progress
-from heron_cli.topologies.run_nodes import topologies
-from heron_cli.topologies.running.code_request import CodeRequest
-from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.restart import RestartedContainer, StateChange, restart_containers, set_state
 from heron_cli.topologies.running.runtime_config import ConfigChange, change_config
-from heron_cli.topologies.running.status_report import StatusReport, status_report
 from heron_cli.topologies.runs.kill_topology import HowKilled, KillResult, kill_topology
 from heron_cli.topologies.runs.topology_list import TopologyList, list_topologies
 
 if TYPE_CHECKING:
-    from heron_cli.client.launch_functions import PlanUpdate, RunUpdate, Submit, UpdateCode
-    from heron_cli.launch.code.code_update import CodeUpdate
+    from heron_cli.client.launch_functions import Submit
     from heron_cli.launch.loading.loaded import LoadedTopology
-    from heron_cli.launch.update import TopologyUpdate
 
 __all__ = ["Client", "StateChange", "SubmitResult", "connect", "profiles_of"]
 
 _SUBMIT = "heron_cli.launch.submission:submit_target"
-_PLAN_UPDATE = "heron_cli.launch.update:plan_update"
-_RUN_UPDATE = "heron_cli.launch.update:run_update"
-_UPDATE_CODE = "heron_cli.launch.code.code_update:update_code"
-"""Loaded by name because the methods that submit nothing are ready 100 ms earlier without them."""
-
-_TIMEOUT_S = 10.0
-_WATCH_S = 1.0  # the default period of metrics export
-_FAMILIES = ("scheduler", "statemgr")  # what every method needs
-_WITH_UPLOADER = (*_FAMILIES, "uploader")
+"""Loaded by name because the methods that submit nothing are ready 100 ms earlier without it."""
 
 
 def connect(
@@ -111,7 +89,7 @@ def profiles_of(topology: str, *, config_path: Path | None = None) -> tuple[str,
     return profiles_running(topology, ProfileChoice(config_path=config_path))
 
 
-class Client:
+class Client(ProfileClient):
     """The topologies of one profile; a context manager.
 
     A client is for one thread, because drivers of schedulers are: open one client per thread. Every method may
@@ -124,90 +102,15 @@ class Client:
     - `StateError` and its subclasses when the state manager fails, `SchedulerError` when the scheduler fails.
     """
 
-    def __init__(self, choice: ProfileChoice, *, read_only: bool = False) -> None:
-        """Programs call `connect`; commands, which have read the options already, call this."""
-        self._choice = choice
-        self._read_only = read_only
-        self._uploader: Uploader | None = None
-        self._no_uploader: HeronError | None = None
-        try:
-            self._profile = find_profile(choice, _WITH_UPLOADER)
-        except HeronError as error:
-            self._no_uploader = error  # most methods do not need the uploader
-            self._profile = find_profile(choice, _FAMILIES)
-        self._statemgr: StateManager = open_guarded_statemgr(self._profile.statemgr)
-        try:
-            self._scheduler: Scheduler = open_guarded(self._profile.scheduler, Scheduler)
-            self._scheduler.use_state(self._statemgr)
-        except BaseException:
-            close_statemgr(self._statemgr)
-            raise
-
-    @property
-    def profile(self) -> str:
-        """The name of the profile."""
-        return self._profile.name
-
-    @property
-    def read_only(self) -> bool:
-        """Whether this client refuses changes."""
-        return self._read_only
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of all topologies that exist or have left a report, sorted."""
-        return topologies(self._statemgr)
-
     def list(self) -> TopologyList:
         """Return the topologies of the profile, and those that ended within the last 24 hours.
 
         The call also cleans up after runs that are over; a read-only client does not.
         """
-        return list_topologies(self._environment(), clean=not self._read_only)
-
-    def topology(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> RemoteTopology:
-        """Return a connection to the run that has this name now, for repeated requests. The call sends no request.
-
-        The connection keeps its run, and its socket until it is closed: use it as a context manager.
-        """
-        return RemoteTopology(self._statemgr, self._scheduler, name, timeout_s, read_only=self._read_only)
-
-    def status(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> StatusReport:
-        """Return the status of a running topology, or the last status of an ended topology.
-
-        Its `status.errors` and `status.processes` hold the newest errors and the state of every process.
-        """
-        with self.topology(name, timeout_s=timeout_s) as topology:
-            return status_report(self._statemgr, self._scheduler, topology)
-
-    def metrics(
-        self, name: str, *, component: str = "", task_id: int = 0, timeout_s: float = _TIMEOUT_S
-    ) -> tuple[MetricsRow, ...]:
-        """Return the newest metrics of a running topology.
-
-        Rows are sums by component; for one `component`, or one `task_id` (≥ 1), rows of its tasks. Rows without
-        a component are those of the engine's own processes.
-        """
-        with self.topology(name, timeout_s=timeout_s) as topology:
-            return topology.metrics(component, task_id, by_task=bool(component))
-
-    def watch_metrics(
-        self,
-        name: str,
-        *,
-        component: str = "",
-        task_id: int = 0,
-        period_s: float = _WATCH_S,
-        timeout_s: float = _TIMEOUT_S,
-    ) -> Generator[tuple[MetricsRow, ...]]:
-        """Yield the metrics of the present run every `period_s` seconds; raise `UsageError` when the run has ended."""
-        pause = threading.Event()
-        with self.topology(name, timeout_s=timeout_s) as topology:
-            while True:
-                yield topology.metrics(component, task_id, by_task=bool(component))
-                pause.wait(period_s)
+        return list_topologies(self.environment(), clean=not self._read_only)
 
     def logs(
-        self, name: str, *, task_id: int | None = None, lines: int = 20, search: str = "", timeout_s: float = _TIMEOUT_S
+        self, name: str, *, task_id: int | None = None, lines: int = 20, search: str = "", timeout_s: float = TIMEOUT_S
     ) -> tuple[LogLine, ...]:
         """Return the last lines of each log of the topology, or of its last run.
 
@@ -220,7 +123,7 @@ class Client:
         folder = self.log_folder(name, timeout_s=timeout_s)
         return search_logs(folder, task_id, search, lines) if search else last_logs(folder, task_id, lines)
 
-    def log_folder(self, name: str, *, timeout_s: float = _TIMEOUT_S) -> Path:
+    def log_folder(self, name: str, *, timeout_s: float = TIMEOUT_S) -> Path:
         """Return the folder with the logs of the topology, or of its last run, on this machine.
 
         Raises:
@@ -237,7 +140,7 @@ class Client:
         return folder
 
     def follow_logs(
-        self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = _TIMEOUT_S
+        self, name: str, *, task_id: int | None = None, lines: int = 20, timeout_s: float = TIMEOUT_S
     ) -> Iterator[LogLine]:
         """Yield the last lines as `logs` does, then new lines until the topology ends."""
         with self.topology(name, timeout_s=timeout_s) as topology:
@@ -290,7 +193,7 @@ class Client:
         if not timeout_s >= 0:
             msg = f"the time limit {timeout_s:g} s is below 0 s; give the seconds that it has to stop by itself"
             raise UsageError(msg)
-        result = kill_topology(self._environment(), name, timeout_s, progress or CollectedNotes(), force=force)
+        result = kill_topology(self.environment(), name, timeout_s, progress or CollectedNotes(), force=force)
         killed = result.manner is not HowKilled.OVER and result.state == "killed"
         runs_on = any(each.startswith("job") for each in result.left)
         if result.run and killed and not runs_on:  # else it may still run, or the topology manager notifies them
@@ -335,50 +238,6 @@ class Client:
             progress=progress or notes,
         )
         return SubmitResult(run, containers, tuple(notes.notes))
-
-    def update(
-        self,
-        name: str,
-        parallelism: Mapping[str, int] | None = None,
-        *,
-        containers: int | None = None,
-        rebalance: Collection[str] = (),
-        dry_run: bool = False,
-        timeout_s: float = 300.0,
-        on_phase: Callable[[UpdateStatus], None] | None = None,
-    ) -> TopologyUpdate:
-        """Change the number of tasks of components while the topology runs, and return when that is complete.
-
-        `containers` is the new number of containers; without it, the packing decides. With `rebalance`, tasks stay, and
-        key groups of these components move from busy tasks to idle ones, by the tuples of 5 seconds. With `dry_run`,
-        only return what would change. `on_phase` is called in each phase.
-
-        Raises:
-            TopologyFailedError: when the update is withdrawn, because a new task or container does not run.
-            UnreachableError: when it is not complete in time; it continues.
-        """
-        if not dry_run:
-            self._check_writable(f"topology {name!r}")
-        plan, run = cast("PlanUpdate", load_object(_PLAN_UPDATE)), cast("RunUpdate", load_object(_RUN_UPDATE))
-        environment = self._full_environment()
-        with self.topology(name, timeout_s=timeout_s) as topology:
-            topology.status(control=not dry_run)  # it runs, and this user may change it
-            update = plan(environment, topology, parallelism or {}, containers, rebalance)
-            return update if dry_run else run(environment, self._choice, topology, update, on_phase or _ignore)
-
-    def update_code(self, name: str, request: CodeRequest, *, timeout_s: float = 300.0) -> CodeUpdate:
-        """Let the tasks of each component with other code run it, and return when all do; raises as `update` does.
-
-        Raises:
-            TopologyError: when the file does not load or verify.
-            TopologyFailedError: when the tasks have returned to the former code.
-        """
-        if not request.dry_run:
-            self._check_writable(f"topology {name!r}")
-        change, environment = cast("UpdateCode", load_object(_UPDATE_CODE)), self._full_environment()
-        with self.topology(name, timeout_s=timeout_s) as topology:
-            topology.status(control=not request.dry_run)
-            return change(environment, self._choice, topology, request)
 
     def configure(
         self, name: str, changes: ConfigChanges, *, dry_run: bool = False, timeout_s: float = 60.0
@@ -449,7 +308,7 @@ class Client:
 
     def package_store(self) -> PackageStore:
         """Return the stored packages, to find, tag and untag them."""
-        return PackageStore(self._statemgr, self._environment().uploader, self._check_writable)
+        return PackageStore(self._statemgr, self.environment().uploader, self._check_writable)
 
     def prune_packages(self, *, older_than_s: float, keep: int = 0, dry_run: bool = False) -> PruneResult:
         """Remove the packages that no topology of the state manager uses and no tag keeps.
@@ -458,43 +317,10 @@ class Client:
         """
         return self.package_store().prune(older_than_s, keep, dry_run=dry_run)
 
-    def close(self) -> None:
-        """Close the state manager; idempotent."""
-        close_statemgr(self._statemgr)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _environment(self) -> Environment:
-        """The open drivers, with the uploader."""
-        if self._no_uploader is not None:
-            raise self._no_uploader
-        if self._uploader is None:
-            self._uploader = open_guarded(self._profile.uploader, Uploader)
-        return Environment(self._profile, self._statemgr, self._uploader, self._scheduler)
-
     def _archive(self, name: str) -> CheckpointArchive:
-        return open_archive(find_profile(self._choice, (*_FAMILIES, "checkpoint")), name)
-
-    def _full_environment(self) -> Environment:
-        """The open drivers, with a profile whose drivers of all families were found."""
-        return replace(self._environment(), profile=find_profile(self._choice))
-
-    def _check_writable(self, what: str) -> None:
-        if self._read_only:
-            msg = f"{what}: the client is read-only; connect without read_only to change it"
-            raise AccessError(msg)
+        return open_archive(find_profile(self._choice, (*NEEDED_FAMILIES, "checkpoint")), name)
 
     def _change(self, name: str, state: str, timeout_s: float) -> StateChange:
         with self.topology(name, timeout_s=timeout_s) as topology:
             before = set_state(topology, state)
             return StateChange(name, topology.run.topology_id, before, state)
-
-
-def _ignore(_phase: UpdateStatus) -> None:
-    """The default of `Client.update`."""

@@ -12,7 +12,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import msgspec
 
 from heron.ipc.documents.traces_table import Trace
 from heron.spi.tracing import Hop, HopKind, SpanKind, Stamp, StampKind, TraceSpan, elapsed, hops_of, stamp_place
@@ -236,7 +238,7 @@ class _Assembly:
     def _place(self, span: TraceSpan, parent: _Placed | None, depth: int) -> None:
         self._seen.add(span.span_id)
         hops = tuple(
-            replace(each, duration_s=self._scale * each.duration_s) if each.is_estimate else each
+            msgspec.structs.replace(each, duration_s=self._scale * each.duration_s) if each.is_estimate else each
             for each in hops_of(span.stamps)
         )
         estimated_s = sum(each.duration_s for each in hops if each.is_estimate)

@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from heron.errors import HeronError
-from heron_cli.client.client import Client
+from heron_cli.profile_client import ProfileClient
 from heron_cli.profiles import profile_names
 from heron_cli.profiles.overrides import parse_overrides
 from heron_cli.topologies.environment import ProfileChoice
@@ -48,7 +48,7 @@ def complete_topology(context: click.Context, _parameter: click.Parameter, typed
     try:
         overrides = parse_overrides(context.params.get("settings") or ())
         choice = ProfileChoice(context.params.get("profile") or "local", _config_path(context), overrides)
-        with Client(choice, read_only=True) as client:
+        with ProfileClient(choice, read_only=True) as client:
             names = client.names()
     except HeronError:
         return []  # a shell that completes a word cannot show an error

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 import click
-from rich.table import Table
 
+from heron.driver_kit.loading import load_object
 from heron.driver_kit.redaction import redact_for_command
 from heron.errors import UsageError
-from heron_cli.client.client import Client
 from heron_cli.commands.completion import complete_profile
 from heron_cli.commands.options import ChoiceOptions, choice_options, json_option
-from heron_cli.topologies.runs.topology_list import TopologyEntry
-from heron_cli.view.console import open_console
-from heron_cli.view.text import echo, format_time, print_json
+from heron_cli.profile_client import ProfileClient
+from heron_cli.topologies.runs.topology_list import TopologyEntry, list_topologies
+from heron_cli.view.text import echo, print_json
 
 __all__ = ["list_command"]
+
+_PRINT = "heron_cli.view.topology_table:print_topologies"
+"""Loaded by name because tables, which take 60 ms to import, are for people alone."""
 
 
 @click.command("list")
@@ -44,8 +48,8 @@ def list_command(
         msg = f"two profiles are given, {profile!r} and --profile {named!r}; give one of them"
         raise UsageError(msg)
     profile = profile or named or "local"
-    with Client(options.choose(profile)) as client:
-        found = client.list()
+    with ProfileClient(options.choose(profile)) as client:
+        found = list_topologies(client.environment())
     for note in found.notes:
         echo(f"heron: note: {redact_for_command(note)}", err=True)
     wanted = (each for each in found.entries if role in (None, each.role) and env in (None, each.env))
@@ -55,17 +59,7 @@ def list_command(
     elif not entries:
         echo(f"no topologies in profile {profile}")
     else:
-        open_console().print(_table(entries))
+        cast("Callable[[Sequence[TopologyEntry]], None]", load_object(_PRINT))(entries)
         for each in entries:
             for error in each.errors:
                 echo(f"{each.name}: {error}", err=True)
-
-
-def _table(entries: list[TopologyEntry]) -> Table:
-    table = Table(show_edge=False, pad_edge=False, box=None, header_style="bold")
-    for heading in ("name", "role", "env", "state", "since", "containers", "tasks"):
-        table.add_column(heading, no_wrap=True, justify="right" if heading in {"containers", "tasks"} else "left")
-    for each in entries:
-        counts = [str(number) if number else "" for number in (each.containers, each.tasks)]
-        table.add_row(each.name, each.role, each.env, each.state, format_time(each.since_s), *counts)
-    return table

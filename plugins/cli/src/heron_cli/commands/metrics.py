@@ -36,7 +36,7 @@ def metrics(
 
     Totals are since the start of each process; rates and percentiles are those of the last period of export.
     """
-    with options.connect(name) as client:
+    with options.open(name) as client:
         watched = client.watch_metrics(name, component=component, task_id=task_id or 0, timeout_s=options.timeout_s)
         first = next(watched)
         tables = itertools.chain([first], _until_ended(watched) if watch else ())

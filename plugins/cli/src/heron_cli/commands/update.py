@@ -124,7 +124,7 @@ def update(  # noqa: PLR0913, PLR0917  # one for each option
             echo(f"{phase.phase}: waits for {phase.waits_for}" if phase.waits_for else phase.phase)
 
     try:
-        with options.connect() as client:
+        with options.open() as client:
             done = client.update(
                 name,
                 wanted,
@@ -142,7 +142,7 @@ def update(  # noqa: PLR0913, PLR0917  # one for each option
 
 def _change_code(context: click.Context, name: str, request: CodeRequest, options: RemoteOptions) -> None:
     try:
-        with options.connect() as client:
+        with options.open() as client:
             done = client.update_code(name, request, timeout_s=options.timeout_s)
     except KeyboardInterrupt:
         echo(

@@ -5,6 +5,6 @@ manager, a job at the scheduler. Called by `heron_cli.client`, by name, and by `
 the health manager.
 
 Reading order: `loading` (from the file to a topology), `prepare` (verified and packed), `start_from` (with the state of
-a checkpoint), `submission` (the steps, and how they are undone) with `target`, `container_specs` and `services`; then
-`update` and `rebalance`, and `code` (new code).
+a checkpoint), `submission` (the steps, and how they are undone) with `target`, `container_specs`, `named_drivers` and
+`services`; then `update` and `rebalance`, and `code` (new code).
 """

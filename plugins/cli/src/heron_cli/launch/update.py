@@ -30,7 +30,7 @@ from heron_cli.catalog.drivers import Drivers
 from heron_cli.catalog.other_plugins import observer_entries
 from heron_cli.catalog.third_party import open_guarded
 from heron_cli.launch.container_specs import checkpoint_store, container_specs
-from heron_cli.launch.prepare import named_serializers, named_state_backends
+from heron_cli.launch.named_drivers import named_serializers, named_state_backends
 from heron_cli.launch.rebalance import Rebalance, plan_rebalance
 from heron_cli.profiles.overrides import engine_settings
 from heron_cli.topologies.checkpoint_list import open_archive

@@ -4,6 +4,7 @@ In: frozen values of the rooms below. Out: lines of text, tables, and the docume
 values. Called by `heron_cli.commands` and `heron_cli.foreground`. Most of it is pure; `live` writes to the terminal.
 
 - `text`: counts, sizes, times, columns, and texts without control characters; `console`: where tables are printed
+- the topologies of a profile: `topology_table`
 - one topology: `status_line`, `status_table`, `status_text`, `metrics_text`, `checkpoint_text`, `trace_text`,
   `update_text`, `code_text`
 - what it could not process: `dead_letter_text`

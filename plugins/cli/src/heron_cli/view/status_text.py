@@ -8,17 +8,24 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from heron.clock import wall_s
 from heron.ipc.documents.status import ProcessStatus, StandbyStatus, TopologyStatus, UserErrorStatus
 from heron_cli.topologies.running.remote_topology import not_running
 from heron_cli.topologies.running.status_report import StatusReport
 from heron_cli.view.checkpoint_text import status_lines
+from heron_cli.view.console import open_console
 from heron_cli.view.status_table import status_table
 from heron_cli.view.text import format_count, format_time
 
-__all__ = ["format_duration", "status_text"]
+__all__ = ["format_duration", "print_status", "status_text"]
 
 _UNITS = ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 _GOOD = ("running", "ended", "leading", "standing by")
+
+
+def print_status(report: StatusReport) -> None:
+    """Print the status as it is now."""
+    open_console().print(status_text(report, wall_s()))
 
 
 def status_text(report: StatusReport, wall_s: float) -> Group:

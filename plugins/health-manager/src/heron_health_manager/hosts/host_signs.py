@@ -8,8 +8,9 @@ components, and over the tasks, keeps one hot key or one stuck task from looking
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from statistics import median
+
+import msgspec
 
 from heron.spi.health_values import Measurements
 from heron.state_nodes.host_report import HostSigns
@@ -48,7 +49,7 @@ def signs_of(
         slowdown = round(median(slowdowns[host]), 2) if host in slowdowns else None
         signs = HostSigns(host, count, slowdown, deaths[host])
         before = former[host].looks if host in former else 0
-        found.append(replace(signs, looks=before + 1 if is_bad(signs, rules) else 0))
+        found.append(msgspec.structs.replace(signs, looks=before + 1 if is_bad(signs, rules) else 0))
     return tuple(found)
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import msgspec
 
 from heron.state_nodes.host_blocks import JUDGE, HostBlock, HostBlocks
 from heron.state_nodes.host_report import HostReport, HostSigns
@@ -67,7 +69,7 @@ def judged(blocks: HostBlocks, reports: Iterable[HostReport], now_s: float, rule
         unwell = any(_is_unwell(signs, rules) for _, signs in seen.get(block.host, ()))
         if block.by == JUDGE and unwell and block.host not in blocks.allowed:
             later_s = max(block.until_s, now_s + rules.block_s)
-            blocks = blocks.with_block(replace(block, until_s=later_s))
+            blocks = blocks.with_block(msgspec.structs.replace(block, until_s=later_s))
     blocked = set(blocks.hosts(now_s))
     room = most_blocked(len(seen.keys() | blocked), rules) - len(blocked)
     found = [host for host, said in seen.items() if _is_proved(said, rules)]

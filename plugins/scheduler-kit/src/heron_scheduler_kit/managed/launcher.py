@@ -34,7 +34,7 @@ from heron.driver_kit.signals import EXIT_TERMINATED, Signals
 from heron.errors import HeronError
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import StateManager
-from heron_scheduler_kit.executor_process import ExecutorProcess, own_run_dir
+from heron_scheduler_kit.executor_process import ExecutorProcess
 from heron_scheduler_kit.managed.container_life import (
     ExecutorEnd,
     RestartLimits,
@@ -47,6 +47,7 @@ from heron_scheduler_kit.managed.container_life import (
 from heron_scheduler_kit.managed.container_output import ContainerOutput
 from heron_scheduler_kit.managed.container_records import ContainerRecord, ContainerRecords
 from heron_scheduler_kit.managed.launch_file import LaunchFile, read_launch_file
+from heron_scheduler_kit.run_dir import own_run_dir
 from heron_scheduler_kit.supervision import BackoffLimits
 
 __all__ = ["HOST_ADDRESS", "Launcher", "begin_planned", "spec_here"]

@@ -24,8 +24,9 @@ from heron.driver_kit.private_files import write_private
 from heron.errors import HeronError, StateError
 from heron.spi.driver import DriverRef
 from heron.spi.statemgr import NodeKind
-from heron_scheduler_kit.executor_process import ExecutorProcess, own_run_dir
+from heron_scheduler_kit.executor_process import ExecutorProcess
 from heron_scheduler_kit.executor_record import ExecutorRecord, remove_stale_run_dirs
+from heron_scheduler_kit.run_dir import own_run_dir
 from heron_scheduler_spark.messages.task_messages import (
     ContainerEnded,
     DriverCommand,

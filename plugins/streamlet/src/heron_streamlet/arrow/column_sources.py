@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -12,10 +12,21 @@ from pyarrow import parquet
 from heron.author_text import short_text
 from heron.errors import UsageError, nearest
 from heron_streamlet.arrow.batches import as_batch
-from heron_streamlet.connectors.sources import MeasuredReader, Reader, Source, matching_files
+from heron_streamlet.connectors.sources import GaugedReader, MeasuredReader, Reader, Source, matching_files
 from heron_streamlet.connectors.transformer import StageContext
 
-__all__ = ["MOST_ROWS", "ROWS", "ColumnSource", "ParquetFiles", "ParquetReader", "check_rows", "chosen_columns"]
+__all__ = [
+    "MOST_ROWS",
+    "ROWS",
+    "BatchReader",
+    "ColumnSource",
+    "ParquetFiles",
+    "ParquetReader",
+    "check_rows",
+    "chosen_columns",
+]
+
+Records = TypeVar("Records")
 
 ROWS = 65_536
 """The number of rows in a batch that a source reads, at most."""
@@ -133,6 +144,47 @@ class ParquetReader:
         for _ in range(done):
             next(batches, None)
         return batches
+
+
+class BatchReader(Generic[Records]):
+    """A `MeasuredReader` that makes batches of what another one reads; no position lies within a batch.
+
+    It is a `GaugedReader` if the other one is.
+
+    Args:
+        records: has the position and the backlog, and is closed with this reader.
+        take: returns the records of the next batch, as `Reader.read`.
+        batch_of: makes the batch.
+    """
+
+    def __init__(
+        self,
+        records: MeasuredReader[Any],
+        take: Callable[[], Sequence[Records] | None],
+        batch_of: Callable[[Sequence[Records]], pa.RecordBatch],
+    ) -> None:
+        self._records, self._take, self._batch_of = records, take, batch_of
+        if isinstance(records, GaugedReader):
+            self.gauges = records.gauges
+
+    @property
+    def position(self) -> object:
+        """`Reader.position`."""
+        return self._records.position
+
+    def read(self, limit: int) -> Sequence[pa.RecordBatch] | None:
+        """`Reader.read`; waits and raises as `take`."""
+        del limit  # a batch has thousands of rows
+        records = self._take()
+        return records and (self._batch_of(records),)
+
+    def backlog(self) -> float | None:
+        """`MeasuredReader.backlog`, in records."""
+        return self._records.backlog()
+
+    def close(self) -> None:
+        """`Reader.close`."""
+        self._records.close()
 
 
 class ColumnSource(Source[pa.RecordBatch]):

@@ -9,11 +9,20 @@ from typing import Any, cast
 from heron.api import global_metrics
 from heron.api.shedding import SheddingPolicy
 from heron.clock import Clock, SystemClock
-from heron.driver_kit.keep_controller import PERIOD_S, KeepController, LatencyController, Offer, RateController
+from heron.driver_kit.keep_controller import (
+    PERIOD_S,
+    KeepController,
+    LatencyController,
+    Offer,
+    RateController,
+    SmoothedRate,
+)
 from heron.driver_kit.shedding_chances import KeyChances, PriorityChances, uniform_chances
 from heron_streamlet.connectors.transformer import StageContext, Transformer
 
 __all__ = ["Shedder", "SheddingRule"]
+
+_LEAST_PACE, _MOST_PACE = 0.1, 10.0  # of event time: more would only say that elements are not in order
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,8 @@ class Shedder(Transformer[Any, tuple[float, Any]]):
         self._chance, self._ranks = _chances(self.rule, context.partition)
         self._offered = self._shed = 0
         self._delay_s = 0.0
+        self._delay_before_s: float | None = None
+        self._pace = SmoothedRate()
         self._since_s = self.clock.monotonic_s()
 
     def transform(self, element: Any) -> Iterable[tuple[float, Any]]:  # noqa: ANN401  # as in the base class
@@ -65,11 +76,21 @@ class Shedder(Transformer[Any, tuple[float, Any]]):
 
     def _follow(self, elapsed_s: float) -> None:
         self._since_s += elapsed_s
-        self._controller.follow(Offer(self._offered, elapsed_s, max(0.0, self._delay_s)))
+        offer = Offer(self._arrived(elapsed_s), elapsed_s, max(0.0, self._delay_s), self._offered - self._shed)
+        self._controller.follow(offer)
         if self._ranks is not None:
             self._ranks.follow(self._controller.share)
         self._offered = 0
         self._count()
+
+    def _arrived(self, elapsed_s: float) -> float:
+        """How many elements have come to the source: those of this period, at the pace of their event time."""
+        if self.rule.time is None:
+            return self._offered
+        before_s, self._delay_before_s = self._delay_before_s, self._delay_s
+        passed_s = elapsed_s if before_s is None else elapsed_s - (self._delay_s - before_s)
+        pace = self._pace.add(min(max(passed_s, 0.0), _MOST_PACE * elapsed_s), elapsed_s)
+        return self._offered / max(_LEAST_PACE, pace)
 
     def _count(self) -> None:
         if self._shed:

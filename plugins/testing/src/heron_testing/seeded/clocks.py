@@ -60,8 +60,10 @@ def install() -> None:
 
 def _share_work() -> None:
     """Leaves out what all processes do alike, or what only tells of the real machine. No result reads a clock."""
-    from heron.ipc import process_metrics  # noqa: PLC0415 - after the clock
+    from heron.instance.stacks import debuggers  # noqa: PLC0415 - after the clock
+    from heron.ipc import process_metrics  # noqa: PLC0415
     from heron.kernel.own_cgroup import OwnCgroup  # noqa: PLC0415
+    from heron.metricsmgr.host_metrics import HostMetrics  # noqa: PLC0415
     from heron.state_nodes import plans  # noqa: PLC0415
 
     decode = plans.decode_physical_plan
@@ -78,6 +80,9 @@ def _share_work() -> None:
     replaced = {
         (plans, "decode_physical_plan"): decode_once,
         (process_metrics, "_resident_bytes"): lambda peak_bytes: peak_bytes,
+        (process_metrics, "cpu_wait_metrics"): list,
+        (HostMetrics, "metrics"): lambda _host: (),
+        (debuggers, "_tracing_process"): str,
         (OwnCgroup, "memory_kills"): lambda _cgroup: None,
     }
     for (owner, name), function in replaced.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from heron_testing.seeded.commands import change_code, update
@@ -102,6 +102,8 @@ class FaultTargets:
     """The shortest and the longest of these: some last longer than a lease and than the timeout of links."""
     from_s: float = FIRST_FAULT_S
     """The earliest time of a fault."""
+    together_s: float = 0.0
+    """If it is not 0, all faults of a run come within this time."""
 
     def of(self, kind: FaultKind) -> tuple[str, ...]:
         """The targets of a kind; empty for a fault of the whole cluster."""
@@ -157,6 +159,9 @@ def draw_faults(
     """The faults of a seed, of these kinds, in the order of their times."""
     draw = random.Random(f"faults {seed}")
     chosen = {each: _KINDS[each] for each in _KINDS if each in kinds and (targets.updates or each != FaultKind.UPDATE)}
+    if targets.together_s:
+        from_s = draw.uniform(targets.from_s, within_s)
+        targets, within_s = replace(targets, from_s=from_s), from_s + targets.together_s
     faults = [_draw_fault(draw, chosen, targets, within_s) for _ in range(draw.randint(1, most))]
     return tuple(sorted(faults, key=lambda each: each.at_s))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RoleChecks"]
 
-_PERIOD_S = 0.05
+_WITHIN_S = 0.05
 _AGREE_S = 20.0  # after the last fault and the last change of the plan: a link that is cut breaks within 15 s
 _MOST_PROBLEMS = 5
 _PRODUCERS_BEFORE_PLAN = 8  # a stream manager that restarts gets data before its plan
@@ -52,9 +52,8 @@ class RoleChecks:
         self._routes: dict[tuple[int, int], tuple[object, ...]] = {}
 
     def begin(self) -> None:
-        """Looks once in each period from now on."""
-        self._look()
-        self._world.after(_PERIOD_S, self.begin)
+        """Looks from now on at each process that runs, soon after it has begun to run."""
+        self._world.on_run = lambda: self._world.after(_WITHIN_S, self._look)
 
     def plan_written(self, plan: PhysicalPlan) -> None:
         """The state manager has a new plan."""

@@ -277,6 +277,10 @@ class SimulatedMachine(Machine):
         """The id of the simulated process; a fork of the simulation has another one than its start."""
         return self._process.pid
 
+    def has_foreign_threads(self) -> bool:
+        """None: those of the real process say nothing about the simulated one."""
+        return False
+
     def start_thread(self, name: str, run: Callable[[], object]) -> None:
         """Starts a greenlet."""
         self._process.start(name, run, self._process.world.draw.uniform(1e-5, 1e-3))

@@ -44,6 +44,7 @@ _PACKING = PackingPlan(
 WORD_TARGETS = targets_of(_PACKING, ("split 1", "split 3", "split 4"))
 """What faults may happen to."""
 _LATE = ("c2/executor", "c2/sentences-2", "c2/split-4", "c2/count-6")
+_COUNTS = ("c1/count-5", "c2/count-6")
 _AIMS = {
     1: (
         replace(WORD_TARGETS, processes=_LATE, machines=("c2",)),
@@ -74,11 +75,43 @@ _AIMS = {
         replace(WORD_TARGETS, processes=("c1/count-5", "c2/count-6"), machines=("c1", "c2")),
         (FaultKind.STOP, FaultKind.RESET, FaultKind.SLOW),
     ),
+    16: (
+        replace(WORD_TARGETS, processes=("c2/split-4", "c2/count-6"), machines=("c0", "c2"), together_s=0.2),
+        (FaultKind.KILL, FaultKind.CUT, FaultKind.STORE_SLOW),
+    ),
+    18: (replace(WORD_TARGETS, processes=("c1/split-3", "c2/split-4"), from_s=1.4), (FaultKind.KILL,)),
+    20: (replace(WORD_TARGETS, processes=_COUNTS, long_share=1.0, long_s=(0.5, 3.0)), (FaultKind.STOP,)),
+    24: (
+        replace(WORD_TARGETS, machines=("c1", "c2"), from_s=1.8, long_share=0.5, long_s=(1.0, 2.0)),
+        (FaultKind.SLOW, FaultKind.STORE_SLOW),
+    ),
+    26: (
+        replace(WORD_TARGETS, machines=("c1", "c2"), updates=("split 1",), together_s=0.5),
+        (FaultKind.SLOW, FaultKind.UPDATE),
+    ),
+    28: (
+        replace(WORD_TARGETS, processes=_COUNTS, machines=("c1", "c2"), together_s=0.4),
+        (FaultKind.STOP, FaultKind.RESET),
+    ),
 }
-"""What some of sixteen seeds aim at, because drawn from all faults it is too rare. 1: deaths on a machine that gets
-messages late; 3: leaders; 5: the end of the topology; 6: the connections of stream managers; 7: faults that lose no
-tuple; 8: deaths while a machine does not get the plan; 10: stream managers that die without a leader; 12: connections
-that break under back pressure. The odd ones, and 6, are also at eight more.
+"""What some of 32 seeds aim at, because drawn from all faults it is too rare.
+
+| seed | aim |
+|---|---|
+| 1, 9, 17, 25 | deaths on a machine that gets messages late |
+| 3, 11, 19, 27 | leaders |
+| 5, 13, 21, 29 | the end of the topology |
+| 6, 14, 22, 30 | the connections of stream managers |
+| 7, 15, 23, 31 | faults that lose no tuple |
+| 8 | deaths while a machine does not get the plan |
+| 10 | stream managers that die without a leader |
+| 12 | connections that break under back pressure |
+| 16 | a task that dies while its machine does not reach the leader |
+| 18 | bolts that die when one of the spouts has ended |
+| 20 | tasks that stand still for long |
+| 24 | a slow end of the topology |
+| 26 | updates that remove a task of a slow machine |
+| 28 | connections that break when back pressure ends |
 """
 _SETTINGS: dict[str, object] = {
     "heron.instance.long.call.s": 0.0,
@@ -86,6 +119,7 @@ _SETTINGS: dict[str, object] = {
     "topology.tmanager.standbys": 1,
 }
 _WITH_ONE_START = 10  # seeds
+_MODULI = (32, 16, 8)  # of the aims
 _FAULTS_WITHIN_S = 3.0
 _CODE_WITHIN_S = 2.0
 
@@ -112,8 +146,10 @@ class Scenario:
     tight: bool = False
     """Queues of some KiB, and words of hundreds of bytes that come at once, so that back pressure is usual."""
     sentences: int = 48
+    together: int = 4
+    """How many sentences come together."""
     period_s: float = 0.2
-    """Some sentences come together."""
+    """The time until the next ones come."""
     checkpoints_s: float = 0.4
     limit_s: float = 120.0
     """A run that has not ended this time after its last fault, in simulated seconds, is stuck."""
@@ -122,11 +158,6 @@ class Scenario:
     def beginning(self) -> Scenario:
         """The scenario of the start of the topology, which ten seeds share."""
         return replace(self, seed=self.seed // _WITH_ONE_START, faults=())
-
-    @property
-    def together(self) -> int:
-        """How many sentences come together."""
-        return 10 if self.tight else 4
 
     def is_exact(self) -> bool:
         """Whether each word is counted once: always with state, else if no fault may lose or repeat a tuple."""
@@ -148,11 +179,15 @@ def draw_scenario(seed: int, *, with_state: bool = False, calm: bool = False, mi
         most = max(1, round(12 * minutes))
         faults = () if calm else draw_faults(seed, WORD_TARGETS, within_s=60 * minutes, most=most)
         return Scenario(seed, faults, with_state, sentences=round(24 * minutes), period_s=10.0, checkpoints_s=5.0)
-    targets, kinds = _AIMS.get(seed % 16, _AIMS.get(seed % 8, (WORD_TARGETS, tuple(FaultKind))))
+    aims = (_AIMS[seed % each] for each in _MODULI if seed % each in _AIMS)
+    targets, kinds = next(aims, (WORD_TARGETS, tuple(FaultKind)))
     kinds = tuple(each for each in kinds if with_state or each not in OF_CHECKPOINTS)
     faults = () if calm else draw_faults(seed, targets, within_s=_FAULTS_WITHIN_S, kinds=kinds)
-    tight = seed // _WITH_ONE_START % 3 == 2
-    return Scenario(seed, faults, with_state, tight=tight, sentences=120 if tight else 48)
+    start = seed // _WITH_ONE_START
+    if start % 3 != 2:
+        return Scenario(seed, faults, with_state)
+    together, period_s = (40, 1.0) if start % 2 else (10, 0.2)
+    return Scenario(seed, faults, with_state, tight=True, sentences=120, together=together, period_s=period_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,8 @@ class World:
         """Called with the process of each thread that goes on."""
         self.ran: dict[Process, None] = {}
         """The processes that have run since somebody cleared it: nothing has changed in the others."""
+        self.on_run: Callable[[], object] = lambda: None
+        """Called with the first of these."""
         self._keeps_trace = keeps_trace
         self._hash = hashlib.sha256()
         self._unhashed: list[str] = []
@@ -212,6 +214,8 @@ class Fiber:
 
     def _enter(self) -> None:
         world = self.world
+        if not world.ran:
+            world.on_run()
         world.current, world.ran[self.process] = self, None
         if world.on_enter is not None:
             world.on_enter(self.process)

@@ -25,30 +25,33 @@ from heron.errors import (
     known,
     nearest,
 )
-from heron.ipc.documents.letter_line import LettersAnswer
-from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
 from heron.ipc.documents.status import TopologyStatus
-from heron.ipc.documents.traces_table import TracesTable
 from heron.spi.scheduler import ContainerStatus, JobStatus, Scheduler, SchedulerState
 from heron.spi.statemgr import NodeKind, StateManager, Versioned
-from heron.spi.task_capture import TaskCapture
-from heron.spi.task_memory import TaskMemory
-from heron.spi.task_profile import TaskProfile
-from heron.spi.task_stacks import TaskStacks
-from heron.spi.task_tuples import TaskTuples
 from heron.state_nodes.execution_state import ExecutionState
-from heron.state_nodes.health_records import HealthRecords, decode_health_records
 from heron.state_nodes.tmanager_location import TManagerLocation, decode_tmanager_location
 from heron_cli.topologies.run_nodes import check_name, read_report, read_run
-from heron_cli.topologies.running.topology_plans import TopologyPlans, read_plans
 
 if TYPE_CHECKING:
+    from heron.ipc.documents.letter_line import LettersAnswer
+    from heron.ipc.documents.metrics_table import MetricsReader, MetricsRow
+    from heron.ipc.documents.traces_table import TracesTable
     from heron.ipc.query import TManagerClient
+    from heron.spi.task_capture import TaskCapture
+    from heron.spi.task_memory import TaskMemory
+    from heron.spi.task_profile import TaskProfile
+    from heron.spi.task_stacks import TaskStacks
+    from heron.spi.task_tuples import TaskTuples
+    from heron.state_nodes.health_records import HealthRecords
+    from heron_cli.topologies.running.topology_plans import TopologyPlans
 
 __all__ = ["RemoteTopology", "UnreachableTopology", "not_running"]
 
 _OPEN_CLIENT = "heron_cli.topologies.running.tmanager_client:open_tmanager_client"
 """Loaded by name because it brings ZeroMQ and protobuf (60 ms), which `heron list` does not need."""
+_READ_PLANS = "heron_cli.topologies.running.topology_plans:read_plans"
+_READ_HEALTH_RECORDS = "heron_cli.topologies.running.topology_plans:read_health_records"
+"""Loaded by name because they bring the physical plan and the values of health policies, 24 dataclasses."""
 
 _ANSWER_S = 2.0  # a topology manager answers in milliseconds; after this time another may lead
 _RETRY_S = 0.1
@@ -255,14 +258,13 @@ class RemoteTopology:
     def plans(self) -> TopologyPlans:
         """Return its logical, packing and physical plan from the state manager; no question goes to the topology."""
         check_name(self.name)
-        return read_plans(self.statemgr, self.name)
+        read = cast("Callable[[StateManager, str], TopologyPlans]", load_object(_READ_PLANS))
+        return read(self.statemgr, self.name)
 
     def health_records(self) -> HealthRecords:
         """Return the decisions of its health manager from the state manager; those of another run count as none."""
-        node = self.statemgr.get(NodeKind.HEALTH, self.name)
-        records = decode_health_records(node.value, self.name) if node else None
-        own = records is not None and records.topology_id == self.run.topology_id
-        return records if records and own else HealthRecords(self.run.topology_id)
+        read = cast("Callable[[StateManager, ExecutionState], HealthRecords]", load_object(_READ_HEALTH_RECORDS))
+        return read(self.statemgr, self.run)
 
     def change_state(self, state: str) -> None:
         """Change its state to ``running``, ``paused`` or ``killed``; return when the state is written.
