@@ -6,11 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from heron.api.api_constants import (
-    TOPOLOGY_RELIABILITY_MODE,
-    TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS,
-    TopologyReliabilityMode,
-)
 from heron.api.definition import StreamDefinition, TopologyDefinition
 from heron.errors import HeronError
 from heron.ipc.documents.status import CodeStatus, LeaderStatus
@@ -22,7 +17,7 @@ from heron.tmanager.leader.process_reports import ProcessReport
 from heron.tmanager.leader.task_table import TaskEvent, TaskReport
 from heron.tmanager.leader.topology_state import Takeover
 from heron_testing.fake_clock import FakeClock
-from parts.leading import INTERVAL_S, Leading
+from parts.leading import INTERVAL_S, Leading, with_checkpoints, working
 
 NEW = "store:new"
 CANARY_S = 60.0
@@ -30,22 +25,13 @@ CANARY_S = 60.0
 
 @pytest.fixture
 def given(definition: TopologyDefinition, packing: PackingPlan) -> Takeover:
-    config = {
-        **definition.config,
-        TOPOLOGY_RELIABILITY_MODE: TopologyReliabilityMode.EFFECTIVELY_ONCE,
-        TOPOLOGY_STATEFUL_CHECKPOINT_INTERVAL_SECONDS: INTERVAL_S,
-    }
-    leader = LeaderStatus(1, 77, "here", 5, 1_700_000_100.0)
-    return Takeover(replace(definition, config=config), packing, "wc-1", leader, 1_700_000_000.0)
+    return with_checkpoints(definition, packing)
 
 
 @pytest.fixture
 def leading(given: Takeover, fake_clock: FakeClock) -> Leading:
     """All three tasks run, and checkpoint 1 is complete."""
-    found = Leading(given, fake_clock)
-    found.register(1)
-    found.register(2)
-    found.works(1, 2, 3)
+    found = working(given, fake_clock)
     found.take(1, 2, 3)
     return found
 

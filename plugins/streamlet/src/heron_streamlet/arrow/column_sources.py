@@ -86,7 +86,7 @@ def check_rows(rows: object, owner: str) -> None:
 
 
 def chosen_columns(columns: Sequence[str] | None, known: Collection[str], owner: str) -> tuple[str, ...]:
-    """The names of the columns to make, in their order; None stands for all that are known.
+    """Return the names of the columns to make, in their order. If `columns` is None, these are all known columns.
 
     Raises:
         UsageError: when a column does not exist, or comes twice.
