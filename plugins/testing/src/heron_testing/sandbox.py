@@ -82,7 +82,7 @@ class Sandbox:
         return {**os.environ, **own, **self.environ}
 
     def heron(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run ``heron WORDS`` to its end.
+        """Run ``heron WORDS`` to its end. It waits up to 90 s for an answer; with the code 1 its own time limit.
 
         Raises:
             AssertionError: when the exit code is not `code`; it has the output.
@@ -90,7 +90,8 @@ class Sandbox:
         """
         folder = Path(tempfile.mkdtemp(prefix="command", dir=self.root))
         out, err = folder / "stdout", folder / "stderr"
-        process = start_process([str(HERON), *words], self.env, self.root, out, err)
+        patience = {} if code == 1 else {"HERON_TIMEOUT": f"{RUN_S:g}"}  # 1: that no answer comes may be expected
+        process = start_process([str(HERON), *words], {**patience, **self.env}, self.root, out, err)
         try:
             ended = process.wait(RUN_S)
         finally:

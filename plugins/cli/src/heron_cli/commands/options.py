@@ -225,6 +225,8 @@ def remote_options(timeout_s: float, timeout_help: str = "The longest wait for a
             type=click.FloatRange(min=0.0, min_open=True),
             default=timeout_s,
             show_default=True,
+            envvar="HERON_TIMEOUT",
+            show_envvar=True,
             metavar="SECONDS",
             help=timeout_help,
         ),
