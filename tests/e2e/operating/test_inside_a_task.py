@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from heron.kernel.settings import EngineSettings
 from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
     Guarantee: `heron stack` shows the line in which each task stands.
     """
     run, tasks = blocked(sandbox, "--set", "heron.instance.long.call.s=0.5")
+    check_priorities(run.the("instance", f"spin-{tasks['spin']['task_id']}").pid)
     check_long_calls(sandbox, tasks)
     sleep = f"sleep/{tasks['sleep']['task_id']}"
     state, reason, function, source = place(task_thread(sandbox, sleep))
@@ -77,6 +80,13 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
 
     check_profile(sandbox, tasks["spin"]["task_id"])
     check_refusals(sandbox, run, tasks["hold"]["task_id"])
+
+
+def check_priorities(pid: int) -> None:
+    """The thread that runs user code yields to all others, those of its own process too."""
+    threads = {int(each.name): os.getpriority(os.PRIO_PROCESS, int(each.name)) for each in Path(f"/proc/{pid}/task").iterdir()}
+    assert threads.pop(pid) == EngineSettings().niceness
+    assert set(threads.values()) == {0}
 
 
 def check_long_calls(sandbox: Sandbox, tasks: dict[str, dict[str, Any]]) -> None:
