@@ -45,8 +45,10 @@ class Result:
         return f"{self.section}: {outcome}, {self.seconds:.0f} s"
 
 
-def run_beside(sections: Sequence[Section], root: Path, write: Callable[[str], None]) -> list[Result]:
-    """Run sections at the same time; a failure ends no other section.
+def run_beside(
+    sections: Sequence[Section], root: Path, write: Callable[[str], None], at_once: int | None = None
+) -> list[Result]:
+    """Run sections at the same time, in their order if at most `at_once` may run; a failure ends no other section.
 
     The output of a section that is not live is written when the section ends, and only if it failed. When this thread
     is interrupted, all sections are ended.
@@ -71,7 +73,7 @@ def run_beside(sections: Sequence[Section], root: Path, write: Callable[[str], N
                 write("\n".join([*([output.read().decode(errors="replace")] if code else []), result.text]))
         return result
 
-    with ThreadPoolExecutor(len(sections)) as pool:
+    with ThreadPoolExecutor(at_once or len(sections)) as pool:
         waiting = [pool.submit(run, each) for each in sections]
         try:
             return [each.result() for each in as_completed(waiting)]
