@@ -84,9 +84,10 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
 
 def check_priorities(pid: int) -> None:
     """The thread that runs user code yields to all others, those of its own process too."""
-    threads = {int(each.name): os.getpriority(os.PRIO_PROCESS, int(each.name)) for each in Path(f"/proc/{pid}/task").iterdir()}
-    assert threads.pop(pid) == EngineSettings().niceness
-    assert set(threads.values()) == {0}
+    numbers = {int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()}
+    niceness = {number: os.getpriority(os.PRIO_PROCESS, number) for number in numbers}
+    assert niceness.pop(pid) == EngineSettings().niceness
+    assert set(niceness.values()) == {0}
 
 
 def check_long_calls(sandbox: Sandbox, tasks: dict[str, dict[str, Any]]) -> None:

@@ -113,9 +113,9 @@ class EngineSettings:
     niceness: int = _int(
         "heron.instance.nice",
         5,
-        "",
+        "niceness",
         0,
-        "niceness of threads that run user code, to 19: on a busy machine all else runs sooner; 0: as all else",
+        "lower priority of threads that run user code, at most 19: on a busy machine all else comes first; 0: does not",
     )
     network_host: str = field(
         default="127.0.0.1",
