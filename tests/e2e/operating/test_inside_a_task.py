@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from heron.kernel.settings import EngineSettings
 from heron_testing.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
 
     Guarantee: `heron stack` shows the line in which each task stands.
     """
-    run, tasks = blocked(sandbox, "--set", "heron.instance.long.call.s=0.5")
+    run, tasks = blocked(sandbox, "--set", "heron.instance.long.call.s=0.5", "--set", "heron.instance.nice=3")
     check_priorities(run.the("instance", f"spin-{tasks['spin']['task_id']}").pid)
     check_long_calls(sandbox, tasks)
     sleep = f"sleep/{tasks['sleep']['task_id']}"
@@ -86,7 +85,7 @@ def check_priorities(pid: int) -> None:
     """The thread that runs user code yields to all others, those of its own process too."""
     numbers = {int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()}
     niceness = {number: os.getpriority(os.PRIO_PROCESS, number) for number in numbers}
-    assert niceness.pop(pid) == EngineSettings().niceness
+    assert niceness.pop(pid) == 3
     assert set(niceness.values()) == {0}
 
 

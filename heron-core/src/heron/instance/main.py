@@ -55,7 +55,7 @@ def _yield_cores(niceness: int) -> None:
 
     The gateway, the other roles and the commands of an operator keep theirs, so a busy machine can be operated.
     """
-    if sys.platform == "linux":
+    if niceness and sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
 
 

@@ -112,10 +112,10 @@ class EngineSettings:
     )
     niceness: int = _int(
         "heron.instance.nice",
-        5,
+        0,
         "niceness",
         0,
-        "lower priority of threads that run user code, at most 19: on a busy machine all else comes first; 0: does not",
+        "lower priority of threads that run user code, at most 19: on a busy machine all else comes first",
     )
     network_host: str = field(
         default="127.0.0.1",
