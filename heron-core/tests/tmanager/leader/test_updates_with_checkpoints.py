@@ -119,6 +119,23 @@ def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: Packin
     assert [each.task_id for each in leading.plan.tasks] == [1, 2]
 
 
+def test_no_checkpoint_is_ordered_between_that_of_an_update_and_its_restore(
+    leading: Leading, smaller: PackingPlan
+) -> None:
+    """A removed task that is slow could prepare output for it after the restore, which other tasks would write too."""
+    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
+    leading.pass_time()
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+    leading.pass_time(INTERVAL_S)
+    assert (leading.ordered.number, leading.phase) == (1, UpdatePhase.PREPARE)
+    leading.report(CheckpointEvent.COMMITTED, 1, 3)
+    leading.works(1, 2)
+    leading.pass_time(INTERVAL_S)
+    assert (leading.ordered.source, leading.ordered.number) == ("wc-1/1", 2)
+
+
 def test_an_update_is_withdrawn_when_its_checkpoint_fails(leading: Leading, smaller: PackingPlan) -> None:
     """The tasks stay, and nothing is restored."""
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))

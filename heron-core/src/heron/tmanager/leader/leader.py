@@ -271,7 +271,8 @@ class Leader:
         if self._checkpoints is None or self.known.ended or self.known.plan is None:
             return []
         missing = self._plans.containers(starting=False) - self._registry.locations().keys()
-        changed = self._checkpoints.step(may_order=not (missing or self._code.holds_checkpoints()))
+        held = self._code.holds_checkpoints() or self._update.holds_checkpoints()
+        changed = self._checkpoints.step(may_order=not (missing or held))
         instructions: list[Instruction] = []
         failed, number, reason = self._checkpoints.failures
         if failed != self._noted_failures:

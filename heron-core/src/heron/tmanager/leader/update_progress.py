@@ -209,6 +209,14 @@ class UpdateProgress:
         """Whether an update is under way that waits for its checkpoint."""
         return self._checkpoint != 0
 
+    def holds_checkpoints(self) -> bool:
+        """Whether no other checkpoint may be taken: that of the update is complete, and not yet restored.
+
+        A removed task could prepare output for it when the others have restored. The task that writes what removed
+        tasks have left would write it, and it comes again behind the restored checkpoint.
+        """
+        return 0 < self._checkpoint <= self._plans.checkpoint_plan().complete
+
     def _step_in_prepare(self, update: PlanUpdate) -> bool:
         most_deaths = math.inf if self._plans.code is None else MOST_DEATHS
         broken = [task for task in update.added if self._tasks.is_broken(task, most_deaths)]
