@@ -157,7 +157,7 @@ def test_what_is_gathered_goes_out_without_another_call(
 def test_the_reader_of_tests_goes_on_inside_an_entry(
     streams: LogStreams, new_writer: Callable[[str], StreamWriter]
 ) -> None:
-    """The library may cancel it there, at the end of a segment. Records that it reads twice would look like doubled ones."""
+    """The library may cancel it there. Records that it reads twice would look like records that are there twice."""
     writer = new_writer("entry")
     wanted = [f"{number}" for number in range(100)]
     writer.put_all([text.encode() for text in wanted])  # one entry
