@@ -111,6 +111,8 @@ class Leader:
         if self._checkpoints is not None:
             again = registration is Registration.SAME
             self._checkpoints.losses_reported(container_id, location.incarnation, losses, lost_by_task, again=again)
+            if again and self._update.holds_checkpoints():
+                self._update.checkpoint = 0  # a commit may be unheard, and no other checkpoint would be ordered
         before = self.known.plan
         if registration is Registration.MOVED:
             self._ports_changed = True  # of all containers at once, when keys rotate: the next tick makes one plan
