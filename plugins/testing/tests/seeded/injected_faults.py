@@ -253,7 +253,7 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "if sent_under > version or self._marked",
         "if self._marked",
-        found_at=79,
+        found_at=86,
     ),
     InjectedFault(
         "a checkpoint is ordered while a task restarts",
