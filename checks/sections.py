@@ -51,7 +51,7 @@ def run_beside(
     """Run sections at the same time, in their order if at most `at_once` may run; a failure ends no other section.
 
     The output of a section that is not live is written when the section ends, and only if it failed. When this thread
-    is interrupted, all sections are ended.
+    is interrupted, all sections are ended, and no other one begins.
     """
     running: set[subprocess.Popen[bytes]] = set()
     lock = threading.Lock()
@@ -74,12 +74,14 @@ def run_beside(
         return result
 
     with ThreadPoolExecutor(at_once or len(sections)) as pool:
-        waiting = [pool.submit(run, each) for each in sections]
         try:
+            waiting = [pool.submit(run, each) for each in sections]
             return [each.result() for each in as_completed(waiting)]
         except BaseException:
-            for process in running:
-                process.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
+            with lock:
+                for process in running:
+                    process.terminate()
             raise
 
 
