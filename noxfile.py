@@ -66,11 +66,11 @@ def types(session: nox.Session) -> None:
     files = [Path(file) for file in session.posargs]
     own, shared = ROOT / ".mypy_cache", TESTS_CACHE / "mypy"
     if not own.exists():  # a new clone checks only what differs from the last one
-        _copy_folder(shared, own)
+        _copy_folder(shared, own, CACHE)
     for paths in _typed_runs(files):
         session.run(sys.executable, "-m", "mypy", *paths)
     if not files:
-        _copy_folder(own, shared)
+        _copy_folder(own, shared, TESTS_CACHE)
 
 
 @nox.session
@@ -214,14 +214,19 @@ def docs(session: nox.Session) -> None:
     session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
 
 
-def _copy_folder(source: Path, target: Path) -> None:
-    """Replaces a cache by a copy, whole; if a process replaces one meanwhile, the target is as it was, or gone."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder, contextlib.suppress(OSError):
-        copy = shutil.copytree(source, Path(folder) / "copy")
-        if target.exists():
-            target.rename(Path(folder) / "former")
-        copy.rename(target)
+def _copy_folder(source: Path, target: Path, making: Path) -> None:
+    """Replaces a cache by a copy, whole; if a process replaces one meanwhile, the target is as it was, or gone.
+
+    The copy is made in the folder `making`, of the same file system, where lint does not look. Without a copy, as where
+    a folder cannot be written, the target is as it was: a cache only saves time.
+    """
+    with contextlib.suppress(OSError):
+        making.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=making) as folder:
+            copy = shutil.copytree(source, Path(folder) / "copy")
+            if target.exists():
+                target.rename(Path(folder) / "former")
+            copy.rename(target)
 
 
 def _typed_runs(files: list[Path]) -> list[list[str]]:
