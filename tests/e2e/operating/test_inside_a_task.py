@@ -85,8 +85,9 @@ def check_priorities(pid: int) -> None:
     """The thread that runs user code yields to all others, those of its own process too."""
     numbers = {int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()}
     niceness = {number: os.getpriority(os.PRIO_PROCESS, number) for number in numbers}
-    assert niceness.pop(pid) == 3
-    assert set(niceness.values()) == {0}
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    assert niceness.pop(pid) == max(3, usual)
+    assert set(niceness.values()) == {usual}
 
 
 def check_long_calls(sandbox: Sandbox, tasks: dict[str, dict[str, Any]]) -> None:

@@ -53,9 +53,10 @@ def _begin(task: Task) -> None:
 def _yield_cores(niceness: int) -> None:
     """Lowers the priority of this thread, and of those that user code starts: on Linux each has its own (sched(7)).
 
-    The gateway, the other roles and the commands of an operator keep theirs, so a busy machine can be operated.
+    The gateway, the other roles and the commands of an operator keep theirs, so a busy machine can be operated. A
+    topology that was started with a lower priority keeps that: to raise it needs a privilege.
     """
-    if niceness and sys.platform == "linux":
+    if sys.platform == "linux" and niceness > os.getpriority(os.PRIO_PROCESS, 0):
         os.setpriority(os.PRIO_PROCESS, 0, niceness)
 
 
