@@ -260,7 +260,8 @@ class UpdateProgress:
         if failures > self._failures:
             self.withdraw(f"its checkpoint failed: {error}")
         elif self._clock.monotonic_s() >= self._deadline_s:
-            self.withdraw(f"its checkpoint is not complete after {self.limit_s:g} s (heron.update.prepare.s)")
+            wanted = "committed" if self.holds_checkpoints() else "complete"
+            self.withdraw(f"its checkpoint is not {wanted} after {self.limit_s:g} s (heron.update.prepare.s)")
         return self._plans.update is None
 
     def _step_in_switch(self, update: PlanUpdate) -> bool:
@@ -311,8 +312,11 @@ class UpdateProgress:
         if update is None:
             return ""
         if update.phase is UpdatePhase.PREPARE:
-            missing = _listed("container", self._missing()) or _listed("task", self._starting())
-            return missing or (self._checkpoints.status().waits_for if self._checkpoints is not None else "")
+            if missing := _listed("container", self._missing()) or _listed("task", self._starting()):
+                return missing
+            if self.holds_checkpoints():
+                return "the commit of its checkpoint"
+            return self._checkpoints.status().waits_for if self._checkpoints is not None else ""
         return _listed("task", [task for task in update.removed if self._tasks.state(task) not in _GONE])
 
     def _missing(self) -> list[int]:
