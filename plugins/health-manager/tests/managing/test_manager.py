@@ -185,7 +185,7 @@ def test_a_refusal_is_named_and_not_repeated_at_once(tmp_path: Path, error: Hero
 def test_an_update_whose_process_died_before_it_asked_for_containers_is_withdrawn_and_begun_again(
     tmp_path: Path,
 ) -> None:
-    """It would wait until its time limit, and count as one that does not work. A process that lives has 30 s."""
+    """It would wait until its time limit, and count as one that does not work. A process that lives has 15 s."""
     harness = ManagerHarness(tmp_path, ACT)
     harness.topology.fails = UnreachableError("it has died")
     while not harness.states:
@@ -194,7 +194,7 @@ def test_an_update_whose_process_died_before_it_asked_for_containers_is_withdraw
     assert begun.state is DecisionState.STARTED
     harness.dies()
     harness.topology.fails, harness.topology.prepared = None, begun.target
-    assert harness.runs(30).decisions == (begun,)
+    assert harness.runs(15).decisions == (begun,)
     records = harness.runs(10)
     assert harness.topology.withdrawn == begun.target
     assert [each.state for each in records.decisions] == [DecisionState.ABANDONED, DecisionState.EFFECTIVE]

@@ -27,7 +27,7 @@ from heron_health_manager.managing.safety import limits_of
 
 __all__ = ["HealthManager", "Observed"]
 
-_INTERRUPTED_S = 30.0  # between two calls of a process that lives, which may wait for processor time
+_INTERRUPTED_S = 15.0  # between two calls of a process that lives, which may wait for processor time
 _LONGEST_GAP = 3  # periods; after a longer time without an observation the window begins again
 
 _log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class HealthManager:
         waits = self._carrier is not None and is_prepared(kept.records.decisions, observed.plan)
         self._prepared_since_s = min(self._prepared_since_s, now_s) if waits else float("inf")
         if self._carrier is not None and now_s - self._prepared_since_s >= _INTERRUPTED_S:
-            self._carrier.give_up(observed.plan.shape.containers())
+            self._carrier.give_up(observed.plan.containers)
 
     def _window_of(self, policy: PolicyRunner) -> list[Observation]:
         """The observations of the look-back window; none until the present plan has filled it."""

@@ -39,7 +39,7 @@ _LATE_S = 600.0  # until a late request has made its plan: twice the time limit 
 class PlanFacts:
     """The plan now, its id, and the target of the newest update if that was withdrawn, with the reason.
 
-    `prepared` is the target of an update whose new tasks do not all run yet.
+    `prepared` is the target of an update whose new tasks do not all run yet; `containers` have all tasks, these too.
     """
 
     shape: TopologyShape
@@ -47,6 +47,7 @@ class PlanFacts:
     withdrawn: str = ""
     why: str = ""
     prepared: str = ""
+    containers: frozenset[int] = frozenset()
 
 
 def recovered(history: Sequence[Decision], plan: PlanFacts, now_s: float) -> Iterator[Decision]:
