@@ -122,7 +122,7 @@ INJECTED_FAULTS = (
         "tmanager/leader/checkpoint_progress.py",
         '        self.abandon("")\n        self.restores.order(regions)\n',
         "        self.restores.order(regions)\n",
-        found_at=58,
+        tried=2_000,
     ),
     InjectedFault(
         "a process does not connect again to a leader that it has lost",
