@@ -37,6 +37,7 @@ import org.apache.distributedlog.metadata.DLMetadata;
  */
 public final class LogStreams {
     private static final long PATIENCE_MS = 60_000;
+    private static final long SILENCE_MS = 5_000; // of a reader; a busy machine needs milliseconds for a record
     private static final int MOST_WORDS = 1000; // of a line
 
     private final URI uri;
@@ -177,7 +178,8 @@ public final class LogStreams {
      * Reads a log from a transaction id to its present end.
      *
      * <p>The library cancels its reader when another writer closes the segment, and where a segment ends if its threads
-     * race. Then another reader goes on. It is opened at an id: at a DLSN it would begin with the whole entry again.
+     * race, or it waits for ever at a segment that another writer has closed. Then another reader goes on. It is opened
+     * at an id: at a DLSN it would begin with the whole entry again.
      */
     private void read(String[] words, Function<LogRecordWithDLSN, String> word, List<String> answer) throws Exception {
         long untilMs = System.currentTimeMillis() + PATIENCE_MS;
@@ -186,16 +188,23 @@ public final class LogStreams {
             try (DistributedLogManager log = namespace().openLog(words[1])) {
                 long last = log.getLastTxId();
                 try (LogReader reader = log.openLogReader(next)) {
-                    while (next <= last) {
+                    long silentMs = System.currentTimeMillis() + SILENCE_MS;
+                    while (next <= last && System.currentTimeMillis() < silentMs) {
                         LogRecordWithDLSN record = reader.readNext(false);
                         if (record != null) {
                             next = record.getTransactionId() + 1;
                             answer.add(word.apply(record));
                             handOver(answer);
+                            silentMs = System.currentTimeMillis() + SILENCE_MS;
                         }
                     }
                 }
-                return;
+                if (next > last) {
+                    return;
+                }
+                if (System.currentTimeMillis() > untilMs) {
+                    throw new IOException(words[1] + ": no record comes after " + (next - 1) + ", the last is " + last);
+                }
             } catch (LogNotFoundException | LogEmptyException error) {
                 return;
             } catch (ReadCancelledException error) {
