@@ -29,11 +29,17 @@ _CHOSEN = "not chaos and not soak and not servers and not matrix"
 _PACE = "mark.pace"
 _PATHS = ("heron-core/tests", "plugins", "tests")
 _WITH_CORE = ("plugins/cli", "plugins/testing", "plugins/service-tracker")
+_BESIDE = 5  # sections of ./dev test on two cores: tests wait half of their time for processes, servers and timers
+_PLUGINS = sorted(str(each.relative_to(_ROOT)) for each in (_ROOT / "plugins").iterdir() if (each / "tests").is_dir())
+_FORMER = tuple(each for each in _PLUGINS if each < "plugins/i" and each not in _WITH_CORE)
+_LATTER = tuple(each for each in _PLUGINS if each > "plugins/i" and each not in _WITH_CORE)
 _SECTIONS = {
-    # Of ./dev test, about equally long on two cores. Workers of one section would each collect all tests, in 24 s.
-    "core": ("heron-core/tests", *_WITH_CORE, "tests", "--ignore=tests/e2e", "--ignore=tests/contract"),
-    "plugins": ("plugins", *(f"--ignore={each}" for each in _WITH_CORE)),
+    # Of ./dev test, the longest first. Workers of one section would each collect all of its tests.
     "end to end": ("tests/e2e", "--ignore-glob=tests/e2e/*/test_on_*.py", *_STEALING, "2"),
+    "core": ("heron-core/tests",),
+    "plugins a to h": _FORMER,
+    "commands": (*_WITH_CORE, "tests", "--ignore=tests/e2e", "--ignore=tests/contract"),
+    "plugins i to z": _LATTER,
 }
 
 
@@ -51,7 +57,7 @@ def test(arguments: tuple[str, ...]) -> None:
     pace = _pytest("pace", f"{_CHOSEN} and pace", *_files_of_pace(), *arguments)
     if arguments:
         tests, pace = [replace(each, may_be_empty=True) for each in tests], replace(pace, may_be_empty=True)
-    results = run_beside([_nox("lint"), _nox("types"), *tests], _ROOT, click.echo)
+    results = run_beside([_nox("lint"), _nox("types"), *tests], _ROOT, click.echo, _BESIDE)
     results += run_beside([pace], _ROOT, click.echo)
     verification = Verification(_ROOT)
     verification.print_debt(verification.chosen(()))

@@ -45,11 +45,13 @@ class Result:
         return f"{self.section}: {outcome}, {self.seconds:.0f} s"
 
 
-def run_beside(sections: Sequence[Section], root: Path, write: Callable[[str], None]) -> list[Result]:
-    """Run sections at the same time; a failure ends no other section.
+def run_beside(
+    sections: Sequence[Section], root: Path, write: Callable[[str], None], at_once: int | None = None
+) -> list[Result]:
+    """Run sections at the same time, in their order if at most `at_once` may run; a failure ends no other section.
 
     The output of a section that is not live is written when the section ends, and only if it failed. When this thread
-    is interrupted, all sections are ended.
+    is interrupted, all sections are ended, and no other one begins.
     """
     running: set[subprocess.Popen[bytes]] = set()
     lock = threading.Lock()
@@ -71,13 +73,15 @@ def run_beside(sections: Sequence[Section], root: Path, write: Callable[[str], N
                 write("\n".join([*([output.read().decode(errors="replace")] if code else []), result.text]))
         return result
 
-    with ThreadPoolExecutor(len(sections)) as pool:
-        waiting = [pool.submit(run, each) for each in sections]
+    with ThreadPoolExecutor(at_once or len(sections)) as pool:
         try:
+            waiting = [pool.submit(run, each) for each in sections]
             return [each.result() for each in as_completed(waiting)]
         except BaseException:
-            for process in running:
-                process.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
+            with lock:
+                for process in running:
+                    process.terminate()
             raise
 
 

@@ -57,6 +57,17 @@ def test_sections_run_at_the_same_time(tmp_path: Path) -> None:
     assert [each.code for each in run_beside(sections, tmp_path, lambda _: None)] == [0, 0]
 
 
+def test_no_section_begins_after_an_interrupt(tmp_path: Path) -> None:
+    """A person who interrupts a run of minutes does not wait for the sections that have not begun."""
+    sections = [
+        python("a", "import os, signal, threading; os.kill(os.getppid(), signal.SIGINT); threading.Event().wait(60)"),
+        python("b", "open('b', 'w')"),
+    ]
+    with pytest.raises(KeyboardInterrupt):
+        run_beside(sections, tmp_path, lambda _: None, 1)
+    assert not (tmp_path / "b").exists()
+
+
 def test_a_section_that_may_be_empty_passes_without_tests(tmp_path: Path) -> None:
     """What a person selects is seldom in each section."""
     empty = Section("some", (sys.executable, "-c", "raise SystemExit(5)"))

@@ -154,6 +154,17 @@ def test_what_is_gathered_goes_out_without_another_call(
     assert writer.flush() == 3000
 
 
+def test_the_reader_of_tests_goes_on_inside_an_entry(
+    streams: LogStreams, new_writer: Callable[[str], StreamWriter]
+) -> None:
+    """The library may cancel it there. Records that it reads twice would look like records that are there twice."""
+    writer = new_writer("entry")
+    wanted = [f"{number}" for number in range(100)]
+    writer.put_all([text.encode() for text in wanted])  # one entry
+    writer.flush()
+    assert streams.read("entry", 51) == wanted[50:]
+
+
 def test_each_row_is_a_record_and_a_batch_with_a_wrong_row_is_not_written(
     streams: LogStreams, namespace: LogNamespace, started: Sinks
 ) -> None:

@@ -79,7 +79,7 @@ def test_the_status_tells_why_there_is_no_room(place: YarnPlace) -> None:
     place.commands.submit("steady.py")
     wait_until(lambda: place.containers("steady") >= 1, BACK_S, "one container has a node")
     place.waits_for("Node does not have sufficient resource for request", "steady")
-    assert "no machine of the cluster takes it now" in place.commands.output_of("explain", "steady")
+    assert "no machine of the cluster takes it now" in place.commands.output_of("explain", "steady", "--timeout", "10")
     place.commands.output_of("kill", "steady")
     place.leaves_nothing()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,8 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
 
     Guarantee: `heron stack` shows the line in which each task stands.
     """
-    run, tasks = blocked(sandbox, "--set", "heron.instance.long.call.s=0.5")
+    run, tasks = blocked(sandbox, "--set", "heron.instance.long.call.s=0.5", "--set", "heron.instance.nice=3")
+    check_priorities(run.the("instance", f"spin-{tasks['spin']['task_id']}").pid)
     check_long_calls(sandbox, tasks)
     sleep = f"sleep/{tasks['sleep']['task_id']}"
     state, reason, function, source = place(task_thread(sandbox, sleep))
@@ -77,6 +79,15 @@ def test_stacks_show_what_each_task_waits_for(sandbox: Sandbox) -> None:
 
     check_profile(sandbox, tasks["spin"]["task_id"])
     check_refusals(sandbox, run, tasks["hold"]["task_id"])
+
+
+def check_priorities(pid: int) -> None:
+    """The thread that runs user code yields to all others, those of its own process too."""
+    numbers = {int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()}
+    niceness = {number: os.getpriority(os.PRIO_PROCESS, number) for number in numbers}
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    assert niceness.pop(pid) == max(3, usual)
+    assert set(niceness.values()) == {usual}
 
 
 def check_long_calls(sandbox: Sandbox, tasks: dict[str, dict[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from recording import arguments, write_result
 from heron.api import Bolt, Grouping, Spout, TopologyBuilder, TopologyContext, Tuple, api_constants
 
 ROWS = 100
-ROW_FAILS, COLUMN_FAILS = 250, 777
+ROW_FAILS, COLUMN_FAILS = 250, 377
 
 
 class NumberSpout(Spout):

@@ -40,13 +40,17 @@ class Signals:
 
     def read(self) -> tuple[signal.Signals, ...]:
         """Return the signals since the last call, oldest first; never blocks."""
-        try:
-            numbers = os.read(self._reader, 4096)
-        except BlockingIOError:
-            return ()
+        numbers = self.drain()
         for number in numbers:
             self._mark(number, None)  # another thread may read before the main thread has run the handler
         return tuple(signal.Signals(number) for number in numbers)
+
+    def drain(self) -> bytes:
+        """Return the numbers of the signals since the last call; never blocks. The main thread runs their handlers."""
+        try:
+            return os.read(self._reader, 4096)
+        except BlockingIOError:
+            return b""
 
     @contextmanager
     def abrupt(self) -> Iterator[None]:

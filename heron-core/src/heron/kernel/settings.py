@@ -110,6 +110,13 @@ class EngineSettings:
     long_call_s: float = _float(
         "heron.instance.long.call.s", 10.0, "s", 0.0, "a call of user code that lasts longer is reported; 0: no call is"
     )
+    niceness: int = _int(
+        "heron.instance.nice",
+        0,
+        "niceness",
+        0,
+        "lower priority of threads that run user code, at most 19: on a busy machine all else comes first",
+    )
     network_host: str = field(
         default="127.0.0.1",
         metadata={

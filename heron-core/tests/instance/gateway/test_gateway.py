@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,18 +77,19 @@ def test_commands_and_data_reach_the_task_thread_in_order(site: Site) -> None:
 
 
 class PipeSignals(Signals):
-    """Signals of which the test sends the only one."""
+    """Signals that the test sends."""
 
     def __init__(self) -> None:
         self._reader, self.writer = os.pipe()
 
 
-def test_a_signal_ends_the_sleep_of_the_task() -> None:
-    """An idle task sleeps for long, and a stop must not wait for it."""
+def test_each_signal_ends_the_sleep_of_the_task() -> None:
+    """An idle task sleeps for long, and a stop must not wait for it, also after a signal that the author handles."""
     signals = PipeSignals()
     site = Site(signals=signals)
-    os.write(signals.writer, b"\x0f")
-    assert site.gateway.data_in.wait(60.0) < 30.0
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        os.write(signals.writer, bytes([number]))
+        assert site.gateway.data_in.wait(60.0) < 30.0
     site.close()
     os.close(signals.writer)
     os.close(signals.fileno())

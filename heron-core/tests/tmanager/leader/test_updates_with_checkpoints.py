@@ -119,6 +119,58 @@ def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: Packin
     assert [each.task_id for each in leading.plan.tasks] == [1, 2]
 
 
+def test_no_checkpoint_is_ordered_between_that_of_an_update_and_its_restore(
+    leading: Leading, smaller: PackingPlan
+) -> None:
+    """A removed task that is slow could prepare output for it after the restore, which other tasks would write too."""
+    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
+    leading.pass_time()
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+    leading.pass_time(INTERVAL_S)
+    assert (leading.ordered.number, leading.phase) == (1, UpdatePhase.PREPARE)
+    leading.report(CheckpointEvent.COMMITTED, 1, 3)
+    leading.works(1, 2)
+    leading.pass_time(INTERVAL_S)
+    assert (leading.ordered.source, leading.ordered.number) == ("wc-1/1", 2)
+
+
+def test_an_update_whose_checkpoint_is_not_committed_is_withdrawn(leading: Leading, smaller: PackingPlan) -> None:
+    """Checkpoints go on then: a task that does not commit holds them up no longer than an update may take."""
+    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
+    leading.pass_time()
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+    waiting = leading.leader.known.status().update
+    assert waiting is not None
+    assert waiting.waits_for == "the commit of its checkpoint"
+    leading.pass_time(20.0)
+    withdrawn = leading.leader.known.status().update
+    assert withdrawn is not None
+    assert withdrawn.waits_for == "its checkpoint is not committed after 20 s (heron.update.prepare.s)"
+    assert leading.ordered.number == 2
+
+
+def test_an_update_takes_another_checkpoint_when_a_commit_was_not_heard(leading: Leading, smaller: PackingPlan) -> None:
+    """The connection broke. The report of task 3 does not come again, and no other checkpoint may be ordered."""
+    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
+    leading.pass_time()
+    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(1))
+    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+    leading.register(2)
+    leading.pass_time()
+    leading.report(CheckpointEvent.SAVED, 2, 1, 2, 3)
+    leading.carry_out(leading.leader.manifest_stored(2))
+    leading.report(CheckpointEvent.COMMITTED, 2, 1, 2)
+    phases = [leading.phase]
+    leading.report(CheckpointEvent.COMMITTED, 2, 3)
+    assert [*phases, leading.phase] == [UpdatePhase.PREPARE, None]
+    assert leading.ordered.source == "wc-1/2"
+
+
 def test_an_update_is_withdrawn_when_its_checkpoint_fails(leading: Leading, smaller: PackingPlan) -> None:
     """The tasks stay, and nothing is restored."""
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))

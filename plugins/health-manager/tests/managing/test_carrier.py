@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, InstancePlan, PackingPlan
 from heron.spi.health_values import Action, ActionKind, ComponentShape, TopologyShape
+from heron.spi.scheduler import ContainerStatus, JobStatus, SchedulerState
+from heron.state_nodes.execution_state import ExecutionState
 from heron_cli.launch.update import TopologyUpdate
-from heron_health_manager.managing.carrier import PlannedAction
-from heron_health_manager.managing.recovery import is_current
+from heron_cli.topologies.environment import Environment, ProfileChoice
+from heron_cli.topologies.running.remote_topology import RemoteTopology
+from heron_health_manager.managing.carrier import Carrier, PlannedAction
+from heron_health_manager.managing.recovery import INTERRUPTED, is_current
 
 
 def plan_of(containers: int) -> PackingPlan:
@@ -47,3 +53,31 @@ def test_changed_containers_end_a_decision_about_them() -> None:
     action = Action(ActionKind.UPDATE, "spread", containers=3, containers_before=2)
     assert PlannedAction(action, update).changed() == "the plan was changed meanwhile: it has 3 containers, not 2"
     assert PlannedAction(replace(action, containers_before=3), update).changed() == ""
+
+
+class Begun(RemoteTopology):
+    """A topology with an update under way; it notes the requests."""
+
+    def __init__(self) -> None:
+        self.name = "model"
+        self.withdrawn: list[str] = []
+        self._run = ExecutionState(
+            "model", "model-1", 0.0, "somebody", "here", "local", "", "run", "logs", attached=False
+        )
+        self._client = None
+
+    def withdraw_update(self, reason: str) -> None:
+        """Note it."""
+        self.withdrawn.append(reason)
+
+
+@pytest.mark.parametrize(("present", "withdrawn"), [((0, 1), [INTERRUPTED]), ((0, 1, 2), [])])
+def test_an_update_is_given_up_if_the_scheduler_was_not_asked(present: tuple[int, ...], withdrawn: list[str]) -> None:
+    """Container 2 of the update is nowhere: whoever began it has died. Else its tasks are only slow to start."""
+    containers = tuple(ContainerStatus(each, running=False, attempts=0) for each in present)
+    job = JobStatus(SchedulerState.RUNNING, containers, "model-1")
+    scheduler = SimpleNamespace(capabilities=frozenset({"update"}), status=lambda _: job)
+    environment = cast("Environment", SimpleNamespace(scheduler=scheduler))
+    topology = Begun()
+    Carrier(environment, ProfileChoice("local"), lambda _: topology).give_up({1, 2})
+    assert topology.withdrawn == withdrawn

@@ -182,6 +182,25 @@ def test_a_refusal_is_named_and_not_repeated_at_once(tmp_path: Path, error: Hero
     assert harness.topology.done == [{"split": 6, "count": 12}]
 
 
+def test_an_update_whose_process_died_before_it_asked_for_containers_is_withdrawn_and_begun_again(
+    tmp_path: Path,
+) -> None:
+    """It would wait until its time limit, and count as one that does not work. A process that lives has 15 s."""
+    harness = ManagerHarness(tmp_path, ACT)
+    harness.topology.fails = UnreachableError("it has died")
+    while not harness.states:
+        harness.runs(1)
+    (begun,) = harness.records.decisions
+    assert begun.state is DecisionState.STARTED
+    harness.dies()
+    harness.topology.fails, harness.topology.prepared = None, begun.target
+    assert harness.runs(15).decisions == (begun,)
+    records = harness.runs(10)
+    assert harness.topology.withdrawn == begun.target
+    assert [each.state for each in records.decisions] == [DecisionState.ABANDONED, DecisionState.EFFECTIVE]
+    assert harness.topology.done == [{"split": 6, "count": 12}]
+
+
 def test_while_the_state_manager_is_away_nothing_begins(tmp_path: Path) -> None:
     """An action without a record could be repeated. When the store is back, it acts."""
     harness = ManagerHarness(tmp_path, ACT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -49,6 +49,9 @@ class ModelTopology:
             raise self.fails
         self.meanwhile()
         self.done.append(planned.action.text)
+
+    def give_up(self, containers: Collection[int]) -> None:
+        """Commands wait for their updates."""
 
 
 @pytest.fixture

@@ -9,8 +9,9 @@ from typing import cast
 import pytest
 
 from heron.errors import StateError
-from heron.ipc.documents.status import TaskStatus, TopologyStatus
+from heron.ipc.documents.status import TaskStatus, TopologyStatus, UpdateStatus
 from heron.planner.packing_plan import NO_RESOURCE, ContainerPlan, PackingPlan
+from heron.planner.physical_plan import PlanUpdate, UpdatePhase
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.topology_plans import TopologyPlans
 from heron_health_manager.managing.topology_watch import TopologyWatch
@@ -60,6 +61,24 @@ def test_another_run_is_not_observed() -> None:
     answers.state = replace(STATUS, topology_id="words-2")
     with pytest.raises(StateError, match="another run of topology 'words' has begun: words-2"):
         watch.look()
+
+
+def test_an_update_that_waits_for_its_tasks_is_seen_with_all_containers() -> None:
+    """Data is not routed to the new tasks yet, so the shape of the topology does not have theirs."""
+    answers = Answers()
+    answers.state = replace(STATUS, update=UpdateStatus(1, "prepare", "plan-2", (2,), (), "container 2"))
+    physical = answers.planned.physical
+    assert physical is not None
+    first = physical.tasks[0]
+    tasks = (first, replace(first, task_id=2, component_index=1, container_id=2))
+    update = PlanUpdate(1, UpdatePhase.PREPARE, "plan-2", added=(2,))
+    answers.planned = replace(answers.planned, physical=replace(physical, tasks=tasks, update=update))
+    plan = watch_of(answers).look().plan
+    assert (plan.prepared, plan.containers, plan.shape.containers()) == (
+        "plan-2",
+        frozenset({1, 2}),
+        (1,),
+    )
 
 
 def test_plans_are_read_again_when_their_version_changes() -> None:

@@ -37,6 +37,7 @@ import org.apache.distributedlog.metadata.DLMetadata;
  */
 public final class LogStreams {
     private static final long PATIENCE_MS = 60_000;
+    private static final long SILENCE_MS = 5_000; // of a reader; a busy machine needs milliseconds for a record
     private static final int MOST_WORDS = 1000; // of a line
 
     private final URI uri;
@@ -84,10 +85,10 @@ public final class LogStreams {
             case "create": namespace().createLog(words[1]); break;
             case "write": write(words); break;
             case "read":
-                read(words[1], each -> Base64.getEncoder().encodeToString(each.getPayload()), answer);
+                read(words, each -> Base64.getEncoder().encodeToString(each.getPayload()), answer);
                 break;
             case "ids":
-                read(words[1], each -> String.valueOf(each.getTransactionId()), answer);
+                read(words, each -> String.valueOf(each.getTransactionId()), answer);
                 break;
             case "names": namespace().getLogs().forEachRemaining(answer::add); break;
             case "close": close(words[1]); break;
@@ -173,26 +174,37 @@ public final class LogStreams {
         }
     }
 
-    /** Reads a log to its present end. A reader whose segment is closed by another writer is followed by a new one. */
-    private void read(String name, Function<LogRecordWithDLSN, String> word, List<String> answer) throws Exception {
+    /**
+     * Reads a log from a transaction id to its present end.
+     *
+     * <p>The library cancels its reader when another writer closes the segment, and where a segment ends if its threads
+     * race, or it waits for ever at a segment that another writer has closed. Then another reader goes on. It is opened
+     * at an id: at a DLSN it would begin with the whole entry again.
+     */
+    private void read(String[] words, Function<LogRecordWithDLSN, String> word, List<String> answer) throws Exception {
         long untilMs = System.currentTimeMillis() + PATIENCE_MS;
-        DLSN next = DLSN.InitialDLSN;
-        long read = 0;
+        long next = Long.parseLong(words[2]);
         while (true) {
-            try (DistributedLogManager log = namespace().openLog(name)) {
+            try (DistributedLogManager log = namespace().openLog(words[1])) {
                 long last = log.getLastTxId();
                 try (LogReader reader = log.openLogReader(next)) {
-                    while (read < last) {
+                    long silentMs = System.currentTimeMillis() + SILENCE_MS;
+                    while (next <= last && System.currentTimeMillis() < silentMs) {
                         LogRecordWithDLSN record = reader.readNext(false);
                         if (record != null) {
-                            next = record.getDlsn().getNextDLSN();
-                            read = record.getTransactionId();
+                            next = record.getTransactionId() + 1;
                             answer.add(word.apply(record));
                             handOver(answer);
+                            silentMs = System.currentTimeMillis() + SILENCE_MS;
                         }
                     }
                 }
-                return;
+                if (next > last) {
+                    return;
+                }
+                if (System.currentTimeMillis() > untilMs) {
+                    throw new IOException(words[1] + ": no record comes after " + (next - 1) + ", the last is " + last);
+                }
             } catch (LogNotFoundException | LogEmptyException error) {
                 return;
             } catch (ReadCancelledException error) {

@@ -44,6 +44,7 @@ except ModuleNotFoundError as error:
 __all__ = ["Sandbox", "sandbox_at"]
 
 _GONE_S = 5.0  # the time in which an executor must exit, which the engine promises for any end
+_ANSWER_S = 75.0  # less than `RUN_S`, so that a command says itself what does not answer
 _GUARD_S = 30.0  # to kill and to remove what a test has left, on a busy machine
 
 
@@ -82,7 +83,7 @@ class Sandbox:
         return {**os.environ, **own, **self.environ}
 
     def heron(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Run ``heron WORDS`` to its end.
+        """Run ``heron WORDS`` to its end. It waits up to 75 s for an answer; with the code 1 its own time limit.
 
         Raises:
             AssertionError: when the exit code is not `code`; it has the output.
@@ -90,7 +91,8 @@ class Sandbox:
         """
         folder = Path(tempfile.mkdtemp(prefix="command", dir=self.root))
         out, err = folder / "stdout", folder / "stderr"
-        process = start_process([str(HERON), *words], self.env, self.root, out, err)
+        patience = {} if code == 1 else {"HERON_TIMEOUT": f"{_ANSWER_S:g}"}  # 1: that no answer comes may be expected
+        process = start_process([str(HERON), *words], {**patience, **self.env}, self.root, out, err)
         try:
             ended = process.wait(RUN_S)
         finally:

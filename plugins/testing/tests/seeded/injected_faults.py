@@ -122,7 +122,7 @@ INJECTED_FAULTS = (
         "tmanager/leader/checkpoint_progress.py",
         '        self.abandon("")\n        self.restores.order(regions)\n',
         "        self.restores.order(regions)\n",
-        found_at=58,
+        tried=2_000,
     ),
     InjectedFault(
         "a process does not connect again to a leader that it has lost",
@@ -253,7 +253,7 @@ INJECTED_FAULTS = (
         "instance/input/channel_alignment.py",
         "if sent_under > version or self._marked",
         "if self._marked",
-        found_at=79,
+        found_at=86,
     ),
     InjectedFault(
         "a checkpoint is ordered while a task restarts",

@@ -150,7 +150,7 @@ class Gateway:
             self._long_calls = LongCalls(self._settings.long_call_s)
             self._reactor.every(look_period_s(self._settings.long_call_s), self._look_for_long_call)
         if (signals := self._signals) is not None:
-            self._reactor.on_readable(signals.fileno(), partial(_wake, self.data_in, self._reactor, signals))
+            self._reactor.on_readable(signals.fileno(), partial(_wake, self.data_in, signals))
         self._reactor.at_round_end(self._end_round)
         self._wait_for_session()
         self._periods.begin_if_due()
@@ -328,7 +328,7 @@ def _letters_asked(request: pb.LettersRequest) -> LettersAsked:
     return LettersAsked(request.request_id, frozenset(request.ids), request.drop)
 
 
-def _wake(data_in: DataIn, reactor: Reactor, signals: Signals) -> None:
-    """The first signal asks the process to stop; it stays unread, because handlers belong to the main thread."""
-    reactor.forget(signals.fileno())
+def _wake(data_in: DataIn, signals: Signals) -> None:
+    """Wakes the task thread, the main one, for the handler of a signal: to stop, or one of the author's."""
+    signals.drain()
     data_in.sleeper.nudge()

@@ -141,7 +141,7 @@ class CheckpointProgress:
         return True
 
     def step(self, *, may_order: bool) -> bool:
-        """Decides what is due; returns whether the plan changes. `may_order`: no container is missing."""
+        """Decides what is due; returns whether the plan changes. `may_order`: nothing else holds checkpoints up."""
         now_s = self._clock.monotonic_s()
         if self.restores.wanted:
             if now_s < self.restores.due_s:

@@ -135,7 +135,7 @@ class CodeProgress:
             return False
         if update is None or code.returns:
             return True
-        return not set(code.tasks) <= set(update.added) and not self._update.takes_checkpoint()
+        return not set(code.tasks) <= set(update.added) and not self._update.checkpoint
 
     def status(self) -> CodeStatus | None:
         """The change under way, else the last one of this leader."""

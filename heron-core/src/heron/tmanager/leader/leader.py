@@ -111,6 +111,8 @@ class Leader:
         if self._checkpoints is not None:
             again = registration is Registration.SAME
             self._checkpoints.losses_reported(container_id, location.incarnation, losses, lost_by_task, again=again)
+            if again and self._update.holds_checkpoints():
+                self._update.checkpoint = 0  # a commit may be unheard, and no other checkpoint would be ordered
         before = self.known.plan
         if registration is Registration.MOVED:
             self._ports_changed = True  # of all containers at once, when keys rotate: the next tick makes one plan
@@ -271,7 +273,8 @@ class Leader:
         if self._checkpoints is None or self.known.ended or self.known.plan is None:
             return []
         missing = self._plans.containers(starting=False) - self._registry.locations().keys()
-        changed = self._checkpoints.step(may_order=not (missing or self._code.holds_checkpoints()))
+        held = self._code.holds_checkpoints() or self._update.holds_checkpoints()
+        changed = self._checkpoints.step(may_order=not (missing or held))
         instructions: list[Instruction] = []
         failed, number, reason = self._checkpoints.failures
         if failed != self._noted_failures:

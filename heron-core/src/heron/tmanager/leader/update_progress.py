@@ -57,7 +57,8 @@ class UpdateProgress:
     ) -> None:
         """`limit_s` is how long the phase PREPARE may take. With `checkpoints`, updates are updates by restore."""
         self._checkpoints = checkpoints
-        self._checkpoint = 0
+        self.checkpoint = 0
+        """The checkpoint that the update under way waits for; 0 for none. An update that finds 0 takes another one."""
         self._failures = 0
         self._plans = plans
         self._tasks = tasks
@@ -179,7 +180,7 @@ class UpdateProgress:
         if update.phase is not UpdatePhase.PREPARE:
             msg = f"update {update.number} cannot be withdrawn in phase {update.phase.value}; it will be complete soon"
             raise HeronError(msg)
-        if self._checkpoints is not None and self._checkpoint and self._plans.code is not None:
+        if self._checkpoints is not None and self.checkpoint and self._plans.code is not None:
             self._checkpoints.abandon()  # canaries save it too, and the former code returns to the one before
         self._note("withdrawn", reason)
         self._plans.withdraw()
@@ -205,9 +206,13 @@ class UpdateProgress:
             update.number, update.phase.value, update.target, update.added, update.removed, self._waits_for()
         )
 
-    def takes_checkpoint(self) -> bool:
-        """Whether an update is under way that waits for its checkpoint."""
-        return self._checkpoint != 0
+    def holds_checkpoints(self) -> bool:
+        """Whether no other checkpoint may be taken: that of the update is complete, and not yet restored.
+
+        A removed task could prepare output for it when the others have restored. The task that writes what removed
+        tasks have left would write it, and it comes again behind the restored checkpoint.
+        """
+        return 0 < self.checkpoint <= self._plans.checkpoint_plan().complete
 
     def _step_in_prepare(self, update: PlanUpdate) -> bool:
         most_deaths = math.inf if self._plans.code is None else MOST_DEATHS
@@ -237,9 +242,9 @@ class UpdateProgress:
         changes: by the restore, or because the update is withdrawn.
         """
         returns = self._plans.code is not None and self._plans.code.returns != ""
-        if not (self._checkpoint or returns):
-            self._checkpoint, self._failures = checkpoints.join(), checkpoints.failures[0]
-        if returns or checkpoints.is_committed(self._checkpoint):
+        if not (self.checkpoint or returns):
+            self.checkpoint, self._failures = checkpoints.join(), checkpoints.failures[0]
+        if returns or checkpoints.is_committed(self.checkpoint):
             added = Counter(self._tasks.place(each)[0] for each in update.added)
             removed = Counter(self._tasks.place(each)[0] for each in update.removed)
             changed = {*added, *removed, *update.key_owners}
@@ -255,7 +260,8 @@ class UpdateProgress:
         if failures > self._failures:
             self.withdraw(f"its checkpoint failed: {error}")
         elif self._clock.monotonic_s() >= self._deadline_s:
-            self.withdraw(f"its checkpoint is not complete after {self.limit_s:g} s (heron.update.prepare.s)")
+            wanted = "committed" if self.holds_checkpoints() else "complete"
+            self.withdraw(f"its checkpoint is not {wanted} after {self.limit_s:g} s (heron.update.prepare.s)")
         return self._plans.update is None
 
     def _step_in_switch(self, update: PlanUpdate) -> bool:
@@ -306,8 +312,11 @@ class UpdateProgress:
         if update is None:
             return ""
         if update.phase is UpdatePhase.PREPARE:
-            missing = _listed("container", self._missing()) or _listed("task", self._starting())
-            return missing or (self._checkpoints.status().waits_for if self._checkpoints is not None else "")
+            if missing := _listed("container", self._missing()) or _listed("task", self._starting()):
+                return missing
+            if self.holds_checkpoints():
+                return "the commit of its checkpoint"
+            return self._checkpoints.status().waits_for if self._checkpoints is not None else ""
         return _listed("task", [task for task in update.removed if self._tasks.state(task) not in _GONE])
 
     def _missing(self) -> list[int]:
@@ -319,7 +328,7 @@ class UpdateProgress:
         return [task for task in added if self._tasks.state(task) not in (TaskState.RUNNING, TaskState.ENDED)]
 
     def _note(self, outcome: str, reason: str) -> None:
-        self._checkpoint = 0
+        self.checkpoint = 0
         update = self._plans.update
         assert update is not None  # noqa: S101  # only for an update under way
         self._last = UpdateStatus(update.number, outcome, update.target, update.added, update.removed, reason)

@@ -9,7 +9,14 @@ import click
 from heron.clock import wall_s
 from heron.errors import UsageError
 from heron_cli.client.client import Client
-from heron_cli.commands.options import ChoiceOptions, choice_options, json_option, profile_option, topology_argument
+from heron_cli.commands.options import (
+    ChoiceOptions,
+    choice_options,
+    json_option,
+    profile_option,
+    timeout_option,
+    topology_argument,
+)
 from heron_cli.topologies.environment import ProfileChoice
 from heron_cli.view.checkpoint_text import checkpoint_fields, checkpoint_lines, list_lines, listed_fields
 from heron_cli.view.text import counted, echo, print_json
@@ -105,14 +112,7 @@ def _delete(context: click.Context, name: str, chosen: tuple[str, ...], choice: 
 
 
 @checkpoints.command()
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0.0, min_open=True),
-    metavar="SECONDS",
-    default=60.0,
-    show_default=True,
-    help="Seconds to wait until it is complete.",
-)
+@timeout_option(60.0, "The longest wait until it is complete.")
 @_profile_options
 @json_option
 @click.pass_obj

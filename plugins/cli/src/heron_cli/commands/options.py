@@ -39,6 +39,7 @@ __all__ = [
     "profile_option",
     "remote_options",
     "set_option",
+    "timeout_option",
     "topology_argument",
     "verbose_option",
     "without_option",
@@ -213,6 +214,20 @@ def _submitted_with(client: ProfileClient, choice: ProfileChoice, topology: str)
     return ()
 
 
+def timeout_option(timeout_s: float, timeout_help: str) -> Decorator:
+    """Add ``--timeout`` to a command that waits for an answer; the variable HERON_TIMEOUT replaces its default."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(min=0.0, min_open=True),
+        default=timeout_s,
+        show_default=True,
+        envvar="HERON_TIMEOUT",
+        show_envvar=True,
+        metavar="SECONDS",
+        help=timeout_help,
+    )
+
+
 def remote_options(timeout_s: float, timeout_help: str = "The longest wait for an answer.") -> Decorator:
     """Add the options to a command, which receives them together as `options`."""
     added = (
@@ -220,14 +235,7 @@ def remote_options(timeout_s: float, timeout_help: str = "The longest wait for a
         config_path_option,
         set_option,
         without_option,
-        click.option(
-            "--timeout",
-            type=click.FloatRange(min=0.0, min_open=True),
-            default=timeout_s,
-            show_default=True,
-            metavar="SECONDS",
-            help=timeout_help,
-        ),
+        timeout_option(timeout_s, timeout_help),
         json_option,
     )
 

@@ -39,7 +39,7 @@ from heron_cli.topologies.hosts import avoid_blocked_hosts
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.topology_end import check_not_ended
 
-__all__ = ["TopologyUpdate", "plan_update", "run_update"]
+__all__ = ["TopologyUpdate", "lacks_containers", "plan_update", "run_update"]
 
 _POLL_S = 0.1
 
@@ -241,6 +241,15 @@ def _present(scheduler: Scheduler, topology: RemoteTopology) -> set[int]:
         return set()
     job = scheduler.status(topology.name).of(topology.run.topology_id)
     return {each.container_id for each in job.containers} - {0}
+
+
+def lacks_containers(scheduler: Scheduler, topology: RemoteTopology, containers: Collection[int]) -> bool:
+    """Whether the scheduler can add containers and does not have all of these.
+
+    Raises:
+        SchedulerError: when the scheduler does not answer.
+    """
+    return "update" in scheduler.capabilities and not _present(scheduler, topology).issuperset(containers)
 
 
 def _remove(scheduler: Scheduler, topology: RemoteTopology, containers: set[int]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -37,6 +37,10 @@ class Carries(Protocol):
 
     def carry_out(self, planned: PlannedAction) -> None:
         """Carry it out."""
+        ...
+
+    def give_up(self, containers: Collection[int]) -> None:
+        """Withdraw the update under way if nobody has asked for one of these containers."""
         ...
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from heron.errors import HeronError
 from heron.spi.health_values import Action, ActionKind
-from heron_cli.launch.update import TopologyUpdate, plan_update, run_update
+from heron_cli.launch.update import TopologyUpdate, lacks_containers, plan_update, run_update
 from heron_cli.topologies.environment import Environment, ProfileChoice
 from heron_cli.topologies.running.remote_topology import RemoteTopology
 from heron_cli.topologies.running.restart import restart_containers
 from heron_cli.topologies.running.runtime_config import change_config
+from heron_health_manager.managing.recovery import INTERRUPTED
 
 __all__ = ["Carrier", "PlannedAction"]
 
@@ -128,3 +129,13 @@ class Carrier:
         else:
             msg = f"an action of kind {action.kind.value!r} cannot be carried out: {action.text}"
             raise HeronError(msg)
+
+    def give_up(self, containers: Collection[int]) -> None:
+        """Have the update under way withdrawn if the scheduler was never asked for one of these containers.
+
+        Raises:
+            HeronError: when the update cannot be withdrawn any more, or somebody does not answer.
+        """
+        with self._connect(_CONFIGURE_S) as topology:
+            if lacks_containers(self._environment.scheduler, topology, containers):
+                topology.withdraw_update(INTERRUPTED)

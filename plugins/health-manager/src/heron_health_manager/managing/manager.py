@@ -22,11 +22,12 @@ from heron_health_manager.managing.pace import Pace
 from heron_health_manager.managing.pilot import Mode, next_step
 from heron_health_manager.managing.policy_runner import PolicyRunner
 from heron_health_manager.managing.record_book import KeptRecords, RecordBook
-from heron_health_manager.managing.recovery import PlanFacts, recovered
+from heron_health_manager.managing.recovery import PlanFacts, is_prepared, recovered
 from heron_health_manager.managing.safety import limits_of
 
 __all__ = ["HealthManager", "Observed"]
 
+_INTERRUPTED_S = 15.0  # between two calls of a process that lives, which may wait for processor time
 _LONGEST_GAP = 3  # periods; after a longer time without an observation the window begins again
 
 _log = logging.getLogger(__name__)
@@ -64,6 +65,7 @@ class HealthManager:
         self._pace = pace
         self._window: list[Observation] = []
         self._since_s = 0.0  # when the first observation of the window was made
+        self._prepared_since_s = float("inf")  # the present update of a decision
         self._ends: frozenset[float] = frozenset()  # of the actions that were carried out, as recorded
         self._due_s = {each.name: 0.0 for each in policies}
         self._agreements: dict[str, Agreement] = {}
@@ -113,10 +115,19 @@ class HealthManager:
     def _recover(self, observed: Observed) -> KeptRecords:
         """Read the records, and correct those whose state the plan contradicts."""
         kept = self._book.read()
+        self._give_up_interrupted(kept, observed)
         changed = tuple(recovered(kept.records.decisions, observed.plan, self._now_s()))
         for each in changed:
             _log.warning("decision %d is %s: %s", each.number, each.state.value, each.reason)
         return self._book.write(kept, kept.records.with_decisions(*changed)) if changed else kept
+
+    def _give_up_interrupted(self, kept: KeptRecords, observed: Observed) -> None:
+        """Withdraw an update whose process died before it asked for containers: a health manager, or a command."""
+        now_s = self._clock.monotonic_s()
+        waits = self._carrier is not None and is_prepared(kept.records.decisions, observed.plan)
+        self._prepared_since_s = min(self._prepared_since_s, now_s) if waits else float("inf")
+        if self._carrier is not None and now_s - self._prepared_since_s >= _INTERRUPTED_S:
+            self._carrier.give_up(observed.plan.containers)
 
     def _window_of(self, policy: PolicyRunner) -> list[Observation]:
         """The observations of the look-back window; none until the present plan has filled it."""

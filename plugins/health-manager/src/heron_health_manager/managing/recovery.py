@@ -6,6 +6,7 @@ replaced. So an update is carried out at most once, and the plan tells whether i
 
 - the components have the wanted tasks: it was done, and its effect is awaited from now, if nobody saw its end;
 - the plan is still its base: it was not begun, and the decision can be taken again;
+- the update waits for containers that nobody has asked the scheduler for: it is withdrawn, and can be decided again;
 - the plan is its target, although an error ended it: the error came after the update, so its effect is awaited too;
 - anything else: somebody has changed the plan meanwhile, so the effect says nothing and nothing is undone.
 
@@ -22,7 +23,10 @@ from dataclasses import dataclass, replace
 from heron.spi.health_values import Action, Decision, DecisionState, TopologyShape
 from heron_health_manager.managing.safety import age_s_of
 
-__all__ = ["PlanFacts", "is_current", "recovered"]
+__all__ = ["INTERRUPTED", "PlanFacts", "is_current", "is_prepared", "recovered"]
+
+INTERRUPTED = "the process that began it has ended before it asked the scheduler for containers"
+"""The reason with which an update is withdrawn that would wait for them until its time limit."""
 
 _GIVEN_UP = {
     DecisionState.ABANDONED: "its request arrived late",
@@ -33,12 +37,17 @@ _LATE_S = 600.0  # until a late request has made its plan: twice the time limit 
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """The plan now, its id, and the target of the newest update if that was withdrawn, with the reason."""
+    """The plan now, its id, and the target of the newest update if that was withdrawn, with the reason.
+
+    `prepared` is the target of an update whose new tasks do not all run yet; `containers` have all tasks, these too.
+    """
 
     shape: TopologyShape
     packing_id: str
     withdrawn: str = ""
     why: str = ""
+    prepared: str = ""
+    containers: frozenset[int] = frozenset()
 
 
 def recovered(history: Sequence[Decision], plan: PlanFacts, now_s: float) -> Iterator[Decision]:
@@ -59,6 +68,12 @@ def recovered(history: Sequence[Decision], plan: PlanFacts, now_s: float) -> Ite
             yield replace(decision, state=DecisionState.STARTED, reason=reason, carried_out_at_s=now_s)
 
 
+def is_prepared(history: Sequence[Decision], plan: PlanFacts) -> bool:
+    """Whether the update that waits for its new tasks is that of a decision."""
+    begun = {each.target for each in history if each.state is DecisionState.STARTED and each.target != each.base}
+    return plan.prepared in begun
+
+
 def _came_late(decision: Decision, history: Sequence[Decision], plan: PlanFacts, now_s: float) -> bool:
     """Whether the plan is that of a decision that was given up lately, and no later decision has the same plan."""
     later = any(
@@ -73,7 +88,8 @@ def _state_of_begun(decision: Decision, plan: PlanFacts) -> tuple[DecisionState,
     if is_current(decision.action, plan.shape):
         return decision.state, decision.reason
     if plan.withdrawn == decision.target:
-        return DecisionState.FAILED, f"the update was withdrawn: {plan.why}"
+        state = DecisionState.ABANDONED if plan.why == INTERRUPTED else DecisionState.FAILED
+        return state, f"the update was withdrawn: {plan.why}"
     if plan.packing_id == decision.base:
         return DecisionState.ABANDONED, "it was not begun, and nothing was changed"
     return DecisionState.SUPERSEDED, "the plan was changed by somebody else meanwhile"

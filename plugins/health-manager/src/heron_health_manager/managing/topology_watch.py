@@ -65,7 +65,10 @@ class TopologyWatch:
         update = status.update
         withdrawn = update.target if update and update.phase == "withdrawn" else ""
         why = update.waits_for if update and withdrawn else ""
-        return Observed(observation, PlanFacts(observation.shape, plans.packing.id, withdrawn, why))
+        prepared = update.target if update and update.phase == "prepare" else ""
+        containers = frozenset(each.container_id for each in physical.tasks)
+        facts = PlanFacts(observation.shape, plans.packing.id, withdrawn, why, prepared, containers)
+        return Observed(observation, facts)
 
     def _samples(self) -> tuple[Sample, ...]:
         """The newest samples. Of a large topology they are asked for by parts, each with some of the names."""

@@ -326,7 +326,11 @@ class SimulatedSignals(Signals):
 
     def read(self) -> tuple[signal.Signals, ...]:
         """The signals since the last call."""
-        arrived = tuple(self._arrived)
+        return tuple(map(signal.Signals, self.drain()))
+
+    def drain(self) -> bytes:
+        """Their numbers."""
+        arrived = bytes(self._arrived)
         self._arrived.clear()
         self._source.is_readable = False
         return arrived

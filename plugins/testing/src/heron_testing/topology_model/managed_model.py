@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from heron.errors import StateConflictError
@@ -80,6 +80,9 @@ class ManagedModel:
         policies: Sequence[PolicyRunner] = (PolicyRunner("policy", self.policy),)
         pace = Pace(self.period_s)
         self._manager = HealthManager(self.section, policies, self.book, self.look, self, self._clock, pace)
+
+    def give_up(self, containers: Collection[int]) -> None:
+        """`Carries.give_up`: its updates are complete at once."""
 
     def second(self) -> None:
         """Let a second pass; the health manager sees the topology at the end of a period."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from heron.spi.health_values import (
     Action,
     DecisionState,
     Subscription,
+    TopologyShape,
 )
 from heron.spi.statemgr import NodeKind, Versioned
 from heron.state_nodes.health_records import HealthRecords
@@ -23,7 +24,7 @@ from heron_health_manager.managing.manager import HealthManager, Observed
 from heron_health_manager.managing.pace import Pace
 from heron_health_manager.managing.policy_runner import PolicyRunner
 from heron_health_manager.managing.record_book import RecordBook
-from heron_health_manager.managing.recovery import PlanFacts
+from heron_health_manager.managing.recovery import INTERRUPTED, PlanFacts
 from heron_health_manager.observing.bounds import bounded
 from heron_statemgr_localfs.state_manager import LocalFsStateManager
 from heron_testing.fake_clock import FakeClock
@@ -51,7 +52,8 @@ class ModelTopology:
     """The topology, and what carries actions out against it; `fails` is raised by the next plan or update.
 
     `fails_to_end` is raised after the change of the plan. `takes` is called while an action is carried out: it lets
-    time pass.
+    time pass. `prepared` is the target of an update that waits for containers, `withdrawn` that of one that was given
+    up.
     """
 
     model: Model
@@ -61,6 +63,8 @@ class ModelTopology:
     loses_answer: bool = False
     takes: Callable[[], None] = lambda: None
     done: list[dict[str, int]] = field(default_factory=list)
+    prepared: str = ""
+    withdrawn: str = ""
 
     @property
     def packing(self) -> PackingPlan:
@@ -87,6 +91,16 @@ class ModelTopology:
         if self.loses_answer:
             msg = "no answer"
             raise UnreachableError(msg)
+
+    def give_up(self, containers: Collection[int]) -> None:
+        """`Carries.give_up`: the scheduler has none of them."""
+        self.prepared, self.withdrawn = "", self.prepared
+
+    def facts(self, shape: TopologyShape) -> PlanFacts:
+        """What is known of the plan and its update."""
+        why = INTERRUPTED if self.withdrawn else ""
+        shape = replace(shape, changing=shape.changing or bool(self.prepared))
+        return PlanFacts(shape, self.packing.id, self.withdrawn, why, self.prepared)
 
 
 class Store(LocalFsStateManager):
@@ -137,7 +151,8 @@ class ManagerHarness:
             raise self.looks_fail
         seen = self.topology.model.observe(self.clock.monotonic_s())
         shape = bounded(seen.shape, self.section.components)
-        return Observed(replace(seen, shape=shape), PlanFacts(shape, self.topology.packing.id))
+        facts = self.topology.facts(shape)
+        return Observed(replace(seen, shape=facts.shape), facts)
 
     def runs(self, seconds: int) -> HealthRecords:
         """Let a number of rounds pass, one each second; return the records."""
