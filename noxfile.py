@@ -25,10 +25,8 @@ import nox
 
 ROOT = Path(__file__).resolve().parent
 CACHE = ROOT / ".nox"
-TESTS_CACHE = Path(os.environ.get("HERON_TESTS_CACHE") or Path.home() / ".cache" / "heron-tests")
 PYTHONS = ("3.11", "3.12", "3.13")
 TEST_TOOLS = ("hypothesis", "psutil", "pytest", "pytest-timeout")
-
 DOCS_TOOLS = ("mkdocs", "mkdocs-material", "mkdocstrings[python]", "ruff")  # ruff writes the signatures
 
 # The oldest protoc whose output the supported protobuf runtimes accept (see heron-core/pyproject.toml).
@@ -63,14 +61,11 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy strict; -- FILES: only where these are."""
-    files = [Path(file) for file in session.posargs]
-    own, shared = ROOT / ".mypy_cache", TESTS_CACHE / "mypy"
-    if not own.exists():  # a new clone checks only what differs from the last one
-        _copy_folder(shared, own, CACHE)
-    for paths in _typed_runs(files):
+    session.run(sys.executable, "-m", "checks.type_cache", "take")
+    for paths in _typed_runs([Path(file) for file in session.posargs]):
         session.run(sys.executable, "-m", "mypy", *paths)
-    if not files:
-        _copy_folder(own, shared, TESTS_CACHE)
+    if not session.posargs:
+        session.run(sys.executable, "-m", "checks.type_cache", "keep")
 
 
 @nox.session
@@ -212,21 +207,6 @@ def docs(session: nox.Session) -> None:
     session.run(python, "-m", "mkdocs", "build", "-f", str(source / "mkdocs.yml"), env={"NO_MKDOCS_2_WARNING": "1"})
     session.run(sys.executable, "-m", "docs_site", "check", str(site))
     session.log(f"open {site / 'index.html'}, or with a search: python -m http.server -d {site.relative_to(ROOT)}")
-
-
-def _copy_folder(source: Path, target: Path, making: Path) -> None:
-    """Replaces a cache by a copy, whole; if a process replaces one meanwhile, the target is as it was, or gone.
-
-    The copy is made in the folder `making`, of the same file system, where lint does not look. Without a copy, as where
-    a folder cannot be written, the target is as it was: a cache only saves time.
-    """
-    with contextlib.suppress(OSError):
-        making.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=making) as folder:
-            copy = shutil.copytree(source, Path(folder) / "copy")
-            if target.exists():
-                target.rename(Path(folder) / "former")
-            copy.rename(target)
 
 
 def _typed_runs(files: list[Path]) -> list[list[str]]:

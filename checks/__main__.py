@@ -29,17 +29,16 @@ _CHOSEN = "not chaos and not soak and not servers and not matrix"
 _PACE = "mark.pace"
 _PATHS = ("heron-core/tests", "plugins", "tests")
 _WITH_CORE = ("plugins/cli", "plugins/testing", "plugins/service-tracker")
-_BESIDE = 5  # sections of ./dev test on two cores: tests wait half of their time for processes, servers and timers
-_PLUGINS = sorted(str(each.relative_to(_ROOT)) for each in (_ROOT / "plugins").iterdir() if (each / "tests").is_dir())
-_FORMER = tuple(each for each in _PLUGINS if each < "plugins/i" and each not in _WITH_CORE)
-_LATTER = tuple(each for each in _PLUGINS if each > "plugins/i" and each not in _WITH_CORE)
+_BESIDE = 5  # sections of ./dev test on two cores: tests often wait for processes, servers and timers
+_TESTED = {str(each.parent.relative_to(_ROOT)) for each in _ROOT.glob("plugins/*/tests")}
+_OTHERS = sorted(_TESTED.difference(_WITH_CORE))
 _SECTIONS = {
     # Of ./dev test, the longest first. Workers of one section would each collect all of its tests.
     "end to end": ("tests/e2e", "--ignore-glob=tests/e2e/*/test_on_*.py", *_STEALING, "2"),
     "core": ("heron-core/tests",),
-    "plugins a to h": _FORMER,
+    "plugins a to h": tuple(each for each in _OTHERS if each < "plugins/i"),
     "commands": (*_WITH_CORE, "tests", "--ignore=tests/e2e", "--ignore=tests/contract"),
-    "plugins i to z": _LATTER,
+    "plugins i to z": tuple(each for each in _OTHERS if each >= "plugins/i"),
 }
 
 

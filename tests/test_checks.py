@@ -15,6 +15,7 @@ from checks.choice import first_within, seconds_of_files
 from checks.examples import pytest_collection_modifyitems
 from checks.progress import Clockwork
 from checks.sections import Result, Section, run_beside, summary
+from checks.type_cache import copy_whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -153,3 +154,17 @@ def test_the_nearest_files_run_within_the_budget() -> None:
         ["b.py"],
     )
     assert first_within(1.0, ["b.py", "a.py"], seconds) == (["b.py"], ["a.py"])
+
+
+def test_a_cache_is_replaced_whole_or_stays_as_it_is(tmp_path: Path) -> None:
+    """Without a source, as on a new machine, nothing is lost."""
+    source, target, making = tmp_path / "source", tmp_path / "target", tmp_path / "making"
+    target.mkdir()
+    (target / "former").touch()
+    copy_whole(source, target, making)
+    assert [each.name for each in target.iterdir()] == ["former"]
+    source.mkdir()
+    (source / "newer").touch()
+    copy_whole(source, target, making)
+    assert [each.name for each in target.iterdir()] == ["newer"]
+    assert list(making.iterdir()) == []

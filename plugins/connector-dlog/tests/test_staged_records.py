@@ -1,4 +1,4 @@
-"""A model of a log and of processes: each record of a staged file is there once, whoever dies or stands still."""
+"""A model of a log and of processes. Each record of a staged file is in the log once, whatever process dies."""
 
 from __future__ import annotations
 

@@ -106,13 +106,18 @@ def test_key_groups_do_not_move_away_from_operator_state(leading: Leading) -> No
         following.leader.update_asked(following.packing, following.packing.id, {"count": owners})
 
 
-def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: PackingPlan) -> None:
-    """Its part of the output would be missing."""
+def begin_to_commit(leading: Leading, smaller: PackingPlan) -> None:
+    """An update begins. Its checkpoint is complete, and task 3, which it removes, has not committed it."""
     leading.carry_out(leading.leader.update_asked(smaller, "plan"))
     leading.pass_time()
     leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
     leading.carry_out(leading.leader.manifest_stored(1))
     leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+
+
+def test_a_removed_task_commits_before_it_goes(leading: Leading, smaller: PackingPlan) -> None:
+    """Its part of the output would be missing."""
+    begin_to_commit(leading, smaller)
     assert leading.plan is not None
     assert [each.task_id for each in leading.plan.tasks] == [1, 2, 3]
     leading.report(CheckpointEvent.COMMITTED, 1, 3)
@@ -123,11 +128,7 @@ def test_no_checkpoint_is_ordered_between_that_of_an_update_and_its_restore(
     leading: Leading, smaller: PackingPlan
 ) -> None:
     """A removed task that is slow could prepare output for it after the restore, which other tasks would write too."""
-    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pass_time()
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+    begin_to_commit(leading, smaller)
     leading.pass_time(INTERVAL_S)
     assert (leading.ordered.number, leading.phase) == (1, UpdatePhase.PREPARE)
     leading.report(CheckpointEvent.COMMITTED, 1, 3)
@@ -138,11 +139,7 @@ def test_no_checkpoint_is_ordered_between_that_of_an_update_and_its_restore(
 
 def test_an_update_whose_checkpoint_is_not_committed_is_withdrawn(leading: Leading, smaller: PackingPlan) -> None:
     """Checkpoints go on then: a task that does not commit holds them up no longer than an update may take."""
-    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pass_time()
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+    begin_to_commit(leading, smaller)
     waiting = leading.leader.known.status().update
     assert waiting is not None
     assert waiting.waits_for == "the commit of its checkpoint"
@@ -155,11 +152,7 @@ def test_an_update_whose_checkpoint_is_not_committed_is_withdrawn(leading: Leadi
 
 def test_an_update_takes_another_checkpoint_when_a_commit_was_not_heard(leading: Leading, smaller: PackingPlan) -> None:
     """The connection broke. The report of task 3 does not come again, and no other checkpoint may be ordered."""
-    leading.carry_out(leading.leader.update_asked(smaller, "plan"))
-    leading.pass_time()
-    leading.report(CheckpointEvent.SAVED, 1, 1, 2, 3)
-    leading.carry_out(leading.leader.manifest_stored(1))
-    leading.report(CheckpointEvent.COMMITTED, 1, 1, 2)
+    begin_to_commit(leading, smaller)
     leading.register(2)
     leading.pass_time()
     leading.report(CheckpointEvent.SAVED, 2, 1, 2, 3)

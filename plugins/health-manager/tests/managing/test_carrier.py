@@ -73,7 +73,7 @@ class Begun(RemoteTopology):
 
 @pytest.mark.parametrize(("present", "withdrawn"), [((0, 1), [INTERRUPTED]), ((0, 1, 2), [])])
 def test_an_update_is_given_up_if_the_scheduler_was_not_asked(present: tuple[int, ...], withdrawn: list[str]) -> None:
-    """Container 2 of the update is nowhere: whoever began it has died. Else its tasks are only slow to start."""
+    """Without container 2, the process that began the update has died. With it, the new tasks only start slowly."""
     containers = tuple(ContainerStatus(each, running=False, attempts=0) for each in present)
     job = JobStatus(SchedulerState.RUNNING, containers, "model-1")
     scheduler = SimpleNamespace(capabilities=frozenset({"update"}), status=lambda _: job)

@@ -37,7 +37,7 @@ import org.apache.distributedlog.metadata.DLMetadata;
  */
 public final class LogStreams {
     private static final long PATIENCE_MS = 60_000;
-    private static final long SILENCE_MS = 5_000; // of a reader; a busy machine needs milliseconds for a record
+    private static final long SILENCE_MS = 5_000;
     private static final int MOST_WORDS = 1000; // of a line
 
     private final URI uri;
@@ -178,8 +178,8 @@ public final class LogStreams {
      * Reads a log from a transaction id to its present end.
      *
      * <p>The library cancels its reader when another writer closes the segment, and where a segment ends if its threads
-     * race, or it waits for ever at a segment that another writer has closed. Then another reader goes on. It is opened
-     * at an id: at a DLSN it would begin with the whole entry again.
+     * race. After deaths of writers a reader was seen that got no further record. Then another reader goes on. It is
+     * opened at an id: at a DLSN it would begin with the whole entry again.
      */
     private void read(String[] words, Function<LogRecordWithDLSN, String> word, List<String> answer) throws Exception {
         long untilMs = System.currentTimeMillis() + PATIENCE_MS;

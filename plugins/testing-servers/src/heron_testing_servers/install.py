@@ -20,6 +20,7 @@ from heron.errors import HeronError
 
 __all__ = [
     "ServerNotInstalledError",
+    "cache_folder",
     "debian_package",
     "debian_programs",
     "go_module",
@@ -56,6 +57,11 @@ class ServerNotInstalledError(HeronError):
     """A server for tests is not available on this machine."""
 
 
+def cache_folder() -> Path:
+    """Return the folder of what runs of tests share on a machine: ``HERON_TESTS_CACHE`` or ``~/.cache/heron-tests``."""
+    return Path(os.environ.get(_CACHE) or Path.home() / ".cache" / "heron-tests")
+
+
 def installed(name: str, install: Callable[[Path], None]) -> Path:
     """Return the folder of the server `name`, which should include its version; if it is absent, `install` makes it.
 
@@ -67,7 +73,7 @@ def installed(name: str, install: Callable[[Path], None]) -> Path:
         ServerNotInstalledError: when `install` raises it; nothing is kept, and the next call tries again.
     """
     began_s = monotonic_s()
-    cache = Path(os.environ.get(_CACHE) or Path.home() / ".cache" / "heron-tests")
+    cache = cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     target = cache / name
     with _locked(cache / f".{name}.lock"):

@@ -42,7 +42,7 @@ class LogStreams:
         self._ask("write", name, str(first_id), *(base64.b64encode(text.encode()).decode() for text in texts))
 
     def read(self, name: str, first_id: int = 1) -> list[str]:
-        """The records from a transaction id on that readers see now, in their order; none if there is no such log."""
+        """Return the records that readers see now, from a transaction id on; none if there is no such log."""
         return [base64.b64decode(each).decode() for each in self._ask("read", name, str(first_id))]
 
     def ids(self, name: str) -> list[int]:

@@ -65,7 +65,7 @@ class HealthManager:
         self._pace = pace
         self._window: list[Observation] = []
         self._since_s = 0.0  # when the first observation of the window was made
-        self._prepared_since_s = float("inf")  # the present update of a decision
+        self._prepared_since_s = float("inf")  # when the update of a decision was first seen waiting for its tasks
         self._ends: frozenset[float] = frozenset()  # of the actions that were carried out, as recorded
         self._due_s = {each.name: 0.0 for each in policies}
         self._agreements: dict[str, Agreement] = {}
@@ -123,10 +123,12 @@ class HealthManager:
 
     def _give_up_interrupted(self, kept: KeptRecords, observed: Observed) -> None:
         """Withdraw an update whose process died before it asked for containers: a health manager, or a command."""
+        if self._carrier is None:
+            return
         now_s = self._clock.monotonic_s()
-        waits = self._carrier is not None and is_prepared(kept.records.decisions, observed.plan)
+        waits = is_prepared(kept.records.decisions, observed.plan)
         self._prepared_since_s = min(self._prepared_since_s, now_s) if waits else float("inf")
-        if self._carrier is not None and now_s - self._prepared_since_s >= _INTERRUPTED_S:
+        if now_s - self._prepared_since_s >= _INTERRUPTED_S:
             self._carrier.give_up(observed.plan.containers)
 
     def _window_of(self, policy: PolicyRunner) -> list[Observation]:

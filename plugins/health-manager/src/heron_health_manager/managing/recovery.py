@@ -39,7 +39,7 @@ _LATE_S = 600.0  # until a late request has made its plan: twice the time limit 
 class PlanFacts:
     """The plan now, its id, and the target of the newest update if that was withdrawn, with the reason.
 
-    `prepared` is the target of an update whose new tasks do not all run yet; `containers` have all tasks, these too.
+    `prepared` is the target of an update whose new tasks do not all run yet, and `containers` are those of its plan.
     """
 
     shape: TopologyShape

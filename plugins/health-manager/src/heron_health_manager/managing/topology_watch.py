@@ -66,7 +66,7 @@ class TopologyWatch:
         withdrawn = update.target if update and update.phase == "withdrawn" else ""
         why = update.waits_for if update and withdrawn else ""
         prepared = update.target if update and update.phase == "prepare" else ""
-        containers = frozenset(each.container_id for each in physical.tasks)
+        containers = frozenset(each.container_id for each in physical.tasks if prepared)
         facts = PlanFacts(observation.shape, plans.packing.id, withdrawn, why, prepared, containers)
         return Observed(observation, facts)
 
